@@ -1,0 +1,90 @@
+# The two commands: `make replay` and `make test`. `make help` lists the rest.
+# Every recipe is one line that calls a command of the package or a tool it pins.
+
+PYTHON  ?= $(shell command -v python3.11 || command -v python3)
+VENV    ?= .venv
+BIN     := $(VENV)/bin
+OUT     ?= out/replay
+MVN     ?= mvn -B -ntp -q
+TRACE   ?= gandiva-9d
+
+JAVA_SOURCES := $(shell find yarn_plugin/src/main yarn_plugin/pom.xml -type f 2>/dev/null)
+TYPED        := gandiva_core nodemanager_agent baselines yarn_plugin tests
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help env dev plugin replay test test-pure test-yarn test-java check check-format check-lint \
+        check-types check-imports check-java format thorough bench dist clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# ------------------------------------------------------------------ set-up, each once
+
+env: $(VENV)/stamp-env ## .venv with the gandiva command (no torch, no tensorflow)
+
+dev: $(VENV)/stamp-dev ## .venv with the tools of `make check` and `make test` too
+
+plugin: yarn_plugin/target/stamp-plugin ## the ResourceManager plug-in, with Maven
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/stamp-env: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/pip install -q -c constraints.txt -e ".[replay]" && touch $@
+
+$(VENV)/stamp-dev: $(VENV)/stamp-env
+	$(BIN)/pip install -q -c constraints.txt -e ".[dev]" && touch $@
+
+yarn_plugin/target/stamp-plugin: $(JAVA_SOURCES)
+	$(MVN) -f yarn_plugin/pom.xml -DskipTests package && touch $@
+
+# ------------------------------------------------------------------ the two commands
+
+replay: env plugin ## the nine-day trace under both schedulers in a real ResourceManager, and the report
+	$(BIN)/gandiva replay $(TRACE) --out $(OUT)
+
+test: test-pure test-yarn test-java ## all tests, the pure part first
+
+test-pure: dev
+	$(BIN)/pytest -m "not yarn and not live and not browser" --durations=10
+
+test-yarn: dev plugin
+	$(BIN)/pytest -m yarn --durations=10
+
+test-java:
+	mvn -B -ntp -f yarn_plugin/pom.xml test
+
+# ------------------------------------------------------------------ checks
+
+check: check-format check-lint check-types check-imports check-java ## format, lint, types, imports, Java
+
+check-format: dev
+	$(BIN)/ruff format --check .
+
+check-lint: dev
+	$(BIN)/ruff check .
+
+check-types: dev
+	$(BIN)/mypy $(TYPED)
+
+check-imports: dev
+	$(BIN)/lint-imports --no-cache
+
+check-java:
+	$(MVN) -f yarn_plugin/pom.xml -DskipTests verify
+
+format: dev ## put every Python file into the common format
+	$(BIN)/ruff check -q --fix-only . ; $(BIN)/ruff format .
+
+thorough: plugin dev ## everything in full length (hours)
+	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest --durations=20 --timeout=3600
+
+bench: env plugin ## the benchmarks behind docs/BENCHMARKS.md
+	$(BIN)/gandiva bench all --out out/bench
+
+dist: dev plugin ## wheel and source archive in dist/
+	$(BIN)/python -m build -o dist .
+
+clean: ## remove what the other targets made, .venv included
+	rm -rf out dist build $(VENV) yarn_plugin/target .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

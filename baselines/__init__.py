@@ -1,0 +1,1 @@
+"""Schedulers that Gandiva is compared with."""

@@ -1,0 +1,1 @@
+"""The ResourceManager plug-in and the Python end of its bridge."""
