@@ -1,0 +1,1 @@
+"""Typed settings: every key once, with unit, default and reason."""

@@ -1,0 +1,146 @@
+"""Facts, in the past tense, each with the time it became true. The only way anything enters the engine."""
+
+from __future__ import annotations
+
+import msgspec
+
+from gandiva_core.model.cluster import QueueLimit, Server
+from gandiva_core.model.job import JobSpec
+from gandiva_core.model.units import JobId, QueueName, ServerId
+
+
+class _Event(msgspec.Struct, frozen=True, tag=True, tag_field="kind", omit_defaults=True):
+    at_s: float
+
+
+class ServerJoined(_Event, frozen=True, tag=True):
+    """A server can host jobs from now on; also a server that came back."""
+
+    server: Server
+
+
+class ServerLost(_Event, frozen=True, tag=True):
+    """A server and everything on it is gone; jobs with a share there restart elsewhere (G-13)."""
+
+    server_id: ServerId
+    reason: str = ""
+
+
+class QueuesConfigured(_Event, frozen=True, tag=True):
+    """The whole queue tree's limits; replaces what was known."""
+
+    queues: tuple[QueueLimit, ...]
+
+
+class JobSubmitted(_Event, frozen=True, tag=True):
+    """A gang's asks are complete."""
+
+    job: JobSpec
+
+
+class JobMoved(_Event, frozen=True, tag=True):
+    """A job went to another queue."""
+
+    job_id: JobId
+    queue: QueueName
+
+
+class GangCommitted(_Event, frozen=True, tag=True):
+    """All containers of the gang exist; one id a worker, in rank order. Servers are named for arms whose substrate chose them."""
+
+    job_id: JobId
+    containers: tuple[str, ...]
+    servers: tuple[ServerId, ...] = ()
+
+
+class GangRefused(_Event, frozen=True, tag=True):
+    """The substrate could not commit; nothing of the gang exists. `code` is one of DESIGN §4's answers."""
+
+    job_id: JobId
+    code: str
+    detail: str = ""
+
+
+class GangBroken(_Event, frozen=True, tag=True):
+    """A worker of a live gang was lost, or the substrate took it away; the job restarts from its last checkpoint (G-13)."""
+
+    job_id: JobId
+    reason: str = ""
+
+
+class ResidentsSwitched(_Event, frozen=True, tag=True):
+    """Answer to `SwitchResidents`: who really stopped and started, and when. Jobs not named are still on their way.
+
+    Each entry is (job, time in s). A later message with the same `switch_id` may name the rest.
+    """
+
+    switch_id: int
+    stopped: tuple[tuple[JobId, float], ...] = ()
+    started: tuple[tuple[JobId, float], ...] = ()
+
+
+class TimerFired(_Event, frozen=True, tag=True):
+    """Answer to `StartTimer`."""
+
+    key: str
+
+
+class MinibatchesReached(_Event, frozen=True, tag=True):
+    """A job's client reports a milestone in mini-batches; 100 is the early-feedback mark (C-4)."""
+
+    job_id: JobId
+    minibatches: int
+
+
+class JobFinished(_Event, frozen=True, tag=True):
+    """A job ended well and left its containers."""
+
+    job_id: JobId
+
+
+class JobFailed(_Event, frozen=True, tag=True):
+    """A job ended badly and left its containers."""
+
+    job_id: JobId
+    reason: str = ""
+
+
+class JobKilled(_Event, frozen=True, tag=True):
+    """A job was ended by its owner or by early stopping."""
+
+    job_id: JobId
+
+
+class ContainersHeld(_Event, frozen=True, tag=True):
+    """A stock arm's job holds part of its gang and waits for the rest (hold and wait). In GPUs."""
+
+    job_id: JobId
+    held: int
+    wanted: int
+
+
+class AmWaited(_Event, frozen=True, tag=True):
+    """A job's application master is not activated: the queue's AM limit is used up."""
+
+    job_id: JobId
+    reason: str = ""
+
+
+Event = (
+    ServerJoined
+    | ServerLost
+    | QueuesConfigured
+    | JobSubmitted
+    | JobMoved
+    | GangCommitted
+    | GangRefused
+    | GangBroken
+    | ResidentsSwitched
+    | TimerFired
+    | MinibatchesReached
+    | JobFinished
+    | JobFailed
+    | JobKilled
+    | ContainersHeld
+    | AmWaited
+)

@@ -1,0 +1,130 @@
+"""What a policy may see: read-only protocols over the engine's live state.
+
+A view is live: after a decision was accepted, the very same objects already show it. Nobody but the engine changes it;
+mypy refuses an assignment through these protocols. Mappings iterate in a fixed order: servers by id, jobs by sequence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from gandiva_core.model.cluster import QueueLimit, Server
+from gandiva_core.model.job import JobPhase, JobSpec
+from gandiva_core.model.placement import Binding
+from gandiva_core.model.units import JobId, QueueName, ServerId
+
+Memory = Mapping[str, float]
+"""What a policy remembered under one key: a flat map of numbers."""
+
+
+class WaitReason(Protocol):
+    """Why a job waits: a code for machines, need and have for people (USERS B7)."""
+
+    @property
+    def code(self) -> str: ...
+    @property
+    def need(self) -> str: ...
+    @property
+    def have(self) -> str: ...
+
+
+class JobView(Protocol):
+    """One job."""
+
+    @property
+    def spec(self) -> JobSpec: ...
+    @property
+    def sequence(self) -> int:
+        """Order of submission, from 0; the first tie-break everywhere."""
+    @property
+    def phase(self) -> JobPhase: ...
+    @property
+    def submitted_at_s(self) -> float: ...
+    @property
+    def queued_since_s(self) -> float:
+        """When it last entered the queue; meaningful while QUEUED."""
+    @property
+    def servers(self) -> tuple[ServerId, ...]:
+        """Server of each worker, in rank order; empty while queued."""
+    @property
+    def shares(self) -> Mapping[ServerId, int]:
+        """GPUs counted on each server (G-1); empty while queued."""
+    @property
+    def bindings(self) -> tuple[Binding, ...]:
+        """Devices held now or promised; for a suspended job the last ones; empty before the first run."""
+    @property
+    def run_since_s(self) -> float | None:
+        """Real start of the current run; None while it does not run. SUSPENDING still runs, RESUMING does not yet."""
+    @property
+    def last_stopped_at_s(self) -> float | None:
+        """When it last really stopped; None if it never ran."""
+    @property
+    def held_s(self) -> float:
+        """Wall time of all finished runs; add now - run_since_s for the current one."""
+    @property
+    def has_run(self) -> bool: ...
+
+
+class ServerView(Protocol):
+    """One server."""
+
+    @property
+    def server(self) -> Server: ...
+    @property
+    def residents(self) -> Mapping[JobId, int]:
+        """Resident jobs with their GPUs here, COMMITTING ones included (G-1)."""
+    @property
+    def allocated(self) -> int:
+        """M (G-1)."""
+    @property
+    def affinity(self) -> int:
+        """G-5; 0 for none."""
+    @property
+    def memory_free_mib(self) -> int: ...
+    @property
+    def vcores_free(self) -> int: ...
+    @property
+    def holders(self) -> Sequence[JobId | None]:
+        """For each device the job in RUNNING or SUSPENDING on it."""
+    @property
+    def claims(self) -> Sequence[JobId | None]:
+        """For each device the job in RESUMING that it was promised to; it may wait for the holder to stop."""
+
+
+class QueueView(Protocol):
+    """A queue's limit and use, in GPUs; parents include their children."""
+
+    @property
+    def limit(self) -> QueueLimit: ...
+    @property
+    def running(self) -> int:
+        """Devices held or promised."""
+    @property
+    def resident(self) -> int: ...
+
+
+class ClusterView(Protocol):
+    """Everything a policy may see, at one instant."""
+
+    @property
+    def now_s(self) -> float: ...
+    @property
+    def servers(self) -> Mapping[ServerId, ServerView]: ...
+    @property
+    def jobs(self) -> Mapping[JobId, JobView]:
+        """Live jobs only; a terminal job has left."""
+    @property
+    def queue(self) -> Sequence[JobId]:
+        """Jobs that are QUEUED, by sequence: a job put back keeps its old place."""
+    @property
+    def queues(self) -> Mapping[QueueName, QueueView]: ...
+    @property
+    def memory(self) -> Mapping[str, Memory]: ...
+    @property
+    def wakes(self) -> Mapping[str, float]:
+        """Pending timers: key to due time."""
+    def domain(self, server_id: ServerId) -> tuple[ServerId, ...]:
+        """The slicing domain of a server: servers joined by resident gangs that span them, sorted (G-32)."""
+    def headroom(self, queue: QueueName) -> tuple[float, float]:
+        """(running, resident) GPUs that `queue` may still add, its parents' limits included; infinite without a limit."""
