@@ -1,1 +1,4 @@
-"""The three kinds of message: events (facts), decisions (a policy's wish), effects (commands), and the policy protocol."""
+"""The three kinds of message, and the policy protocol.
+
+Events are facts, decisions a policy's wishes, effects commands to the outside.
+"""

@@ -19,7 +19,8 @@ class Place(_Decision, frozen=True, tag=True):
 
     Attributes:
         servers: one server a worker, in rank order.
-        step: which step of the cascade chose it (``same-affinity``, ``pristine``, ``relaxed``, ``over-subscribe``, ``starving``; another policy's own word).
+        step: which step of the cascade chose it (``same-affinity``, ``pristine``, ``relaxed``,
+            ``over-subscribe``, ``starving``); another policy uses its own word.
     """
 
     job_id: JobId
@@ -52,7 +53,8 @@ class Run(msgspec.Struct, frozen=True, array_like=True):
 class Switch(_Decision, frozen=True, tag=True):
     """Change who runs in one slicing domain: some stop, some start (G-32).
 
-    A started job's devices may be held by jobs in `suspend` of the same decision, or still SUSPENDING; it starts once all are free.
+    A started job's devices may be held by jobs in `suspend` of the same decision, or by jobs that
+    are SUSPENDING already; it starts once all are free.
 
     Attributes:
         suspend: running jobs to stop at their mini-batch boundary.

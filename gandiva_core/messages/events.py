@@ -46,7 +46,10 @@ class JobMoved(_Event, frozen=True, tag=True):
 
 
 class GangCommitted(_Event, frozen=True, tag=True):
-    """All containers of the gang exist; one id a worker, in rank order. Servers are named for arms whose substrate chose them."""
+    """All containers of the gang exist; one id a worker, in rank order.
+
+    Servers are named, one a worker, by substrates that chose them themselves (stock arms).
+    """
 
     job_id: JobId
     containers: tuple[str, ...]
@@ -62,7 +65,10 @@ class GangRefused(_Event, frozen=True, tag=True):
 
 
 class GangBroken(_Event, frozen=True, tag=True):
-    """A worker of a live gang was lost, or the substrate took it away; the job restarts from its last checkpoint (G-13)."""
+    """A worker of a live gang was lost, or the substrate took it away.
+
+    The job restarts from its last checkpoint (G-13).
+    """
 
     job_id: JobId
     reason: str = ""

@@ -14,16 +14,17 @@ from gandiva_core.messages.events import Event
 from gandiva_core.model.view import ClusterView
 
 Decisions = Generator[Decision, Verdict, None]
-"""Yields one decision at a time, is sent the engine's verdict, and sees the accepted ones in the live view at once."""
+"""Yields one decision at a time, is sent the verdict, and sees accepted ones in the live view."""
 
 
 class Policy(Protocol):
     """Decides; never acts, never keeps state between events, never reads a clock (DESIGN §3).
 
-    Promises of the engine: `decide` is called once an event, after the engine has booked the fact itself; calls never overlap; the
-    view changes only by accepted decisions while the generator runs; an exception undoes the whole event.
-    Promises of the policy: the same event and view give the same decisions; every job it leaves in SUBMITTED is either placed or
-    enqueued with a reason; ties end in `JobView.sequence` or an id.
+    Promises of the engine: `decide` is called once an event, after the engine has booked the fact
+    itself; calls never overlap; the view changes only by accepted decisions while the generator
+    runs; an exception undoes the whole event.
+    Promises of the policy: the same event and view give the same decisions; a submitted job is
+    either placed or enqueued with a reason; ties end in `JobView.sequence` or an id.
     """
 
     @property
@@ -34,11 +35,12 @@ class Policy(Protocol):
     def mechanisms(self) -> tuple[str, ...]:
         """Mechanisms that are on, for reports."""
 
-    def decide(self, event: Event, view: ClusterView) -> Decisions: ...
+    def decide(self, event: Event, view: ClusterView) -> Decisions:
+        """Answer one event."""
 
 
 Switches = Mapping[str, bool]
-"""Mechanism to on or off, from an arm's ``:-slicing`` or ``:+sharing``; a factory refuses unknown ones with InputError."""
+"""Mechanism to on or off, from an arm's ``:-slicing``; a factory refuses unknown ones (InputError)."""
 
 PolicyFactory = Callable[[Settings, Switches], Policy]
 """What an entry point of group ``gandiva.policies`` names."""
@@ -63,4 +65,5 @@ class Outcome(msgspec.Struct, frozen=True):
 class Scheduler(Protocol):
     """The one door: an event in, an outcome out. The engine is one; the observer of a stock arm is another."""
 
-    def handle(self, event: Event) -> Outcome: ...
+    def handle(self, event: Event) -> Outcome:
+        """Book a fact and answer it."""

@@ -62,9 +62,9 @@ class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a job asks for (C-2); frozen for its whole life.
 
     Attributes:
-        job_id: identity in the core; ties never end in it alone, but in the order of submission first.
+        job_id: identity in the core; ties end in the order of submission before they end in it.
         name: the submitter's name for it.
-        workers: one entry a container, in rank order. Declared shapes (DESIGN §7): one container a GPU, or one a server.
+        workers: one entry a container, in rank order; one container a GPU, or one a server (DESIGN §7).
         weight: share within its class when residents share a server (G-31).
         priority_class: strict; a higher class is never suspended for a lower one (G-34).
         model: the model's name where known; only a key for remembered measurements.

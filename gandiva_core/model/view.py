@@ -22,71 +22,101 @@ class WaitReason(Protocol):
     """Why a job waits: a code for machines, need and have for people (USERS B7)."""
 
     @property
-    def code(self) -> str: ...
+    def code(self) -> str:
+        """For machines, as in ``no-free-gpus``."""
+
     @property
-    def need(self) -> str: ...
+    def need(self) -> str:
+        """What the job needs, for people."""
+
     @property
-    def have(self) -> str: ...
+    def have(self) -> str:
+        """What there is."""
 
 
 class JobView(Protocol):
     """One job."""
 
     @property
-    def spec(self) -> JobSpec: ...
+    def spec(self) -> JobSpec:
+        """What was asked for."""
+
     @property
     def sequence(self) -> int:
         """Order of submission, from 0; the first tie-break everywhere."""
+
     @property
-    def phase(self) -> JobPhase: ...
+    def phase(self) -> JobPhase:
+        """Where it is in its life."""
+
     @property
-    def submitted_at_s(self) -> float: ...
+    def submitted_at_s(self) -> float:
+        """When its asks were complete."""
+
     @property
     def queued_since_s(self) -> float:
         """When it last entered the queue; meaningful while QUEUED."""
+
     @property
     def servers(self) -> tuple[ServerId, ...]:
         """Server of each worker, in rank order; empty while queued."""
+
     @property
     def shares(self) -> Mapping[ServerId, int]:
         """GPUs counted on each server (G-1); empty while queued."""
+
     @property
     def bindings(self) -> tuple[Binding, ...]:
-        """Devices held now or promised; for a suspended job the last ones; empty before the first run."""
+        """Devices held or promised; of a suspended job the last ones; empty before the first run."""
+
     @property
     def run_since_s(self) -> float | None:
-        """Real start of the current run; None while it does not run. SUSPENDING still runs, RESUMING does not yet."""
+        """Real start of the current run, or None; SUSPENDING still runs, RESUMING does not yet."""
+
     @property
     def last_stopped_at_s(self) -> float | None:
         """When it last really stopped; None if it never ran."""
+
     @property
     def held_s(self) -> float:
         """Wall time of all finished runs; add now - run_since_s for the current one."""
+
     @property
-    def has_run(self) -> bool: ...
+    def has_run(self) -> bool:
+        """Whether it ever held a device."""
 
 
 class ServerView(Protocol):
     """One server."""
 
     @property
-    def server(self) -> Server: ...
+    def server(self) -> Server:
+        """The machine itself."""
+
     @property
     def residents(self) -> Mapping[JobId, int]:
         """Resident jobs with their GPUs here, COMMITTING ones included (G-1)."""
+
     @property
     def allocated(self) -> int:
         """M (G-1)."""
+
     @property
     def affinity(self) -> int:
         """G-5; 0 for none."""
+
     @property
-    def memory_free_mib(self) -> int: ...
+    def memory_free_mib(self) -> int:
+        """Memory not asked for by any resident."""
+
     @property
-    def vcores_free(self) -> int: ...
+    def vcores_free(self) -> int:
+        """Vcores not asked for by any resident."""
+
     @property
     def holders(self) -> Sequence[JobId | None]:
         """For each device the job in RUNNING or SUSPENDING on it."""
+
     @property
     def claims(self) -> Sequence[JobId | None]:
         """For each device the job in RESUMING that it was promised to; it may wait for the holder to stop."""
@@ -96,35 +126,54 @@ class QueueView(Protocol):
     """A queue's limit and use, in GPUs; parents include their children."""
 
     @property
-    def limit(self) -> QueueLimit: ...
+    def limit(self) -> QueueLimit:
+        """What was configured."""
+
     @property
     def running(self) -> int:
         """Devices held or promised."""
+
     @property
-    def resident(self) -> int: ...
+    def resident(self) -> int:
+        """GPUs of all residents."""
 
 
 class ClusterView(Protocol):
     """Everything a policy may see, at one instant."""
 
     @property
-    def now_s(self) -> float: ...
+    def now_s(self) -> float:
+        """The time of the event being answered."""
+
     @property
-    def servers(self) -> Mapping[ServerId, ServerView]: ...
+    def servers(self) -> Mapping[ServerId, ServerView]:
+        """All servers, by id."""
+
     @property
     def jobs(self) -> Mapping[JobId, JobView]:
         """Live jobs only; a terminal job has left."""
+
     @property
     def queue(self) -> Sequence[JobId]:
         """Jobs that are QUEUED, by sequence: a job put back keeps its old place."""
+
     @property
-    def queues(self) -> Mapping[QueueName, QueueView]: ...
+    def queues(self) -> Mapping[QueueName, QueueView]:
+        """All queues with limits."""
+
     @property
-    def memory(self) -> Mapping[str, Memory]: ...
+    def memory(self) -> Mapping[str, Memory]:
+        """What the policy remembered, by key."""
+
     @property
     def wakes(self) -> Mapping[str, float]:
         """Pending timers: key to due time."""
+
     def domain(self, server_id: ServerId) -> tuple[ServerId, ...]:
-        """The slicing domain of a server: servers joined by resident gangs that span them, sorted (G-32)."""
+        """The slicing domain of a server: servers joined by residents that span them, sorted (G-32)."""
+
     def headroom(self, queue: QueueName) -> tuple[float, float]:
-        """(running, resident) GPUs that `queue` may still add, its parents' limits included; infinite without a limit."""
+        """(running, resident) GPUs that `queue` may still add; infinite without a limit.
+
+        Its parents' limits are included.
+        """

@@ -1,6 +1,7 @@
-"""What the driver talks to: who owns containers (the substrate) and who runs jobs (the world).
+"""What the driver talks to: who owns containers (the substrate), who runs jobs (the world).
 
-One driver serves the simulator, the replay in a real ResourceManager and the stock arms; only what is plugged in here differs.
+One driver serves the simulator, the replay in a real ResourceManager and the stock arms; only what
+is plugged in here differs.
 """
 
 from __future__ import annotations
@@ -57,10 +58,13 @@ class Substrate(Protocol):
         """Servers and queues."""
 
     def submit(self, now_s: float, jobs: Sequence[JobSpec]) -> Sequence[Event]:
-        """Submit jobs; leads to `JobSubmitted` (or `JobFailed` with the reason, when refused), and on stock arms to `GangCommitted`."""
+        """Submit jobs; leads to `JobSubmitted`, on stock arms also to `GangCommitted`.
+
+        A job that is refused leads to `JobSubmitted` and `JobFailed` with the reason.
+        """
 
     def finish(self, now_s: float, job_ids: Sequence[JobId]) -> Sequence[Event]:
-        """Jobs are done and leave; leads to `JobFinished`, and on stock arms to other jobs' `GangCommitted`."""
+        """Jobs are done and leave; leads to `JobFinished`, on stock arms to others' `GangCommitted`."""
 
     def apply(self, now_s: float, effects: Sequence[ContainerEffect]) -> Sequence[Event]:
         """Commit and release gangs."""
@@ -122,7 +126,7 @@ class OpenedSubstrate(msgspec.Struct, frozen=True):
 
 
 SubstrateFactory = Callable[[RunSetup], OpenedSubstrate]
-"""What entry points of `gandiva.engines` (``sim``, ``yarn``) and `gandiva.baselines` (stock arms of ``sim``) name.
+"""What entry points of `gandiva.engines` and `gandiva.baselines` (stock arms of ``sim``) name.
 
 Raises InputError where the engine cannot run that arm.
 """
