@@ -64,5 +64,5 @@ def test_garbage_names_the_place(data: bytes) -> None:
 @given(st.binary(max_size=200))
 def test_no_bytes_lead_to_another_error(data: bytes) -> None:
     """FAULTS A13."""
-    with pytest.raises(InputError, match="^x:1: "):
+    with pytest.raises(InputError, match=r"^x:1: "):
         decode_event(data, "x:1")
