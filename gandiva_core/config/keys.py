@@ -1,0 +1,96 @@
+"""The catalogue of `yarn.scheduler.gandiva.*` keys: name, unit, default and reason, each once.
+
+`conf/gandiva-site.xml`, `docs/CONFIGURATION.md` and the plug-in's own constants are compared with this
+list by tests, so that a key cannot mean one thing here and another there.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+PREFIX = "yarn.scheduler.gandiva."
+ENVIRONMENT_PREFIX = "GANDIVA_"
+
+
+class Unit(StrEnum):
+    """How the value of a key is written."""
+
+    MILLISECONDS = "milliseconds"
+    COUNT = "count"
+    QUANTA = "quanta"
+    TEXT = "text"
+
+
+class Reader(StrEnum):
+    """Which process reads a key."""
+
+    CORE = "core"
+    PLUGIN = "plug-in"
+    BOTH = "core and plug-in"
+
+
+class Key(msgspec.Struct, frozen=True):
+    """One key.
+
+    Attributes:
+        name: the full name, as in yarn-site.xml.
+        unit: how a value is written.
+        default: as it would be written; empty where there is none.
+        reason: why it exists and why this default, for the administrator.
+        reader: who reads it.
+        field: the attribute of `Settings` that it sets; empty where only the plug-in reads it.
+    """
+
+    name: str
+    unit: Unit
+    default: str
+    reason: str
+    reader: Reader
+    field: str = ""
+
+    @property
+    def environment_name(self) -> str:
+        """The environment variable that wins over XML: ``GANDIVA_QUANTUM_MS``."""
+        short = self.name.removeprefix(PREFIX)
+        return ENVIRONMENT_PREFIX + short.upper().replace(".", "_").replace("-", "_")
+
+
+KEYS: tuple[Key, ...] = (
+    Key(
+        name=PREFIX + "quantum-ms",
+        unit=Unit.MILLISECONDS,
+        default="60000",
+        reason="Time slice of jobs that share devices. A minute keeps suspend and resume below 2 %.",
+        reader=Reader.CORE,
+        field="quantum_s",
+    ),
+    Key(
+        name=PREFIX + "height.max",
+        unit=Unit.COUNT,
+        default="4",
+        reason="Jobs per device at most; 1 never over-subscribes. Each level needs host memory.",
+        reader=Reader.BOTH,
+        field="height_max",
+    ),
+    Key(
+        name=PREFIX + "starving-after-quanta",
+        unit=Unit.QUANTA,
+        default="10",
+        reason="A queue head that waited longer goes wherever it fits, whatever the server's affinity.",
+        reader=Reader.CORE,
+        field="starving_after_quanta",
+    ),
+    Key(
+        name=PREFIX + "gang.wait-ms",
+        unit=Unit.MILLISECONDS,
+        default="300000",
+        reason="How long an undeclared gang is tried whole before its containers are placed singly.",
+        reader=Reader.CORE,
+        field="gang_wait_s",
+    ),
+)
+
+BY_NAME = {key.name: key for key in KEYS}
+BY_ENVIRONMENT_NAME = {key.environment_name: key for key in KEYS}
