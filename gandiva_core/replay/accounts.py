@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from gandiva_core.model.cluster import height
 from gandiva_core.model.job import JobSpec
@@ -10,7 +10,7 @@ from gandiva_core.model.units import JobId, ServerId
 from gandiva_core.replay.figures import UNFINISHED, JobRecord, Moment
 
 STORY_MAX = 40
-"""Lines kept of a job's story; the last place is for how it ended."""
+"""Lines kept of a job's story; the last two places are for how it ended."""
 
 
 class JobAccount:
@@ -59,16 +59,20 @@ class JobAccount:
 
     def tell(self, at_s: float, text: str) -> None:
         """Add a line to the story; beyond the bound it is counted only."""
-        if len(self.story) < STORY_MAX - 1:
+        if len(self.story) < STORY_MAX - 2:
             self.story.append(Moment(at_s, text))
         else:
             self.skipped += 1
 
+    def end(self, at_s: float, text: str) -> None:
+        """The last line, for which there is always room."""
+        if self.skipped:
+            self.story.append(Moment(at_s, f"… {self.skipped} more lines …"))
+        self.ended_s = at_s
+        self.story.append(Moment(at_s, text))
+
     def record(self, outcome: str = UNFINISHED) -> JobRecord:
         """The account closed."""
-        story = list(self.story)
-        if self.skipped:
-            story.insert(-1, Moment(story[-1].at_s, f"… {self.skipped} more such lines …"))
         spec = self.spec
         return JobRecord(
             job_id=spec.job_id,
@@ -87,7 +91,7 @@ class JobAccount:
             restarts=self.restarts,
             servers=tuple(dict.fromkeys(self.servers)),
             held_gpus=sum(self.shares.values()) + self.partial_gpus,
-            story=tuple(story),
+            story=tuple(self.story),
         )
 
 
@@ -139,3 +143,10 @@ class Residency:
 
 class JobTable(dict[JobId, JobAccount]):
     """Accounts by job, in order of submission."""
+
+
+def listed(servers: Sequence[str]) -> str:
+    """Servers without repeats, the first few by name."""
+    distinct = list(dict.fromkeys(servers))
+    shown = ", ".join(distinct[:4])
+    return shown if len(distinct) <= 4 else f"{shown} and {len(distinct) - 4} more"

@@ -148,3 +148,11 @@ def quantile(values: Sequence[float], fraction: float) -> float | None:
     low = int(position)
     high = min(low + 1, len(ordered) - 1)
     return ordered[low] + (ordered[high] - ordered[low]) * (position - low)
+
+
+def makespan(records: Sequence[JobRecord]) -> float | None:
+    """Last completion − first arrival (C-4), over jobs that finished; None where none did."""
+    ends = [record.ended_s for record in records if record.jct_s is not None and record.ended_s]
+    if not ends:
+        return None
+    return max(ends) - min(record.arrival_s for record in records)

@@ -30,7 +30,7 @@ from gandiva_core.messages.events import (
 )
 from gandiva_core.model.cluster import Server
 from gandiva_core.model.units import JobId, ServerId
-from gandiva_core.replay.accounts import JobAccount, JobTable, Residency, shares_of
+from gandiva_core.replay.accounts import JobAccount, JobTable, Residency, listed, shares_of
 from gandiva_core.replay.figures import (
     FAILED,
     FINISHED,
@@ -39,6 +39,7 @@ from gandiva_core.replay.figures import (
     Course,
     JobRecord,
     RunFigures,
+    makespan,
     mean,
     quantile,
 )
@@ -256,8 +257,7 @@ class MetricsCollector:
         if job is None or job_id in self._outcomes:
             return
         self._leave(at_s, job)
-        job.ended_s = at_s
-        job.tell(at_s, text)
+        job.end(at_s, text)
         self._outcomes[job_id] = outcome
 
     # ------------------------------------------------------------------ waiting
@@ -396,18 +396,3 @@ class MetricsCollector:
     def _span_s(self, records: Sequence[JobRecord]) -> float:
         first_s = min((record.arrival_s for record in records), default=0.0)
         return max(0.0, self._now_s - first_s)
-
-
-def makespan(records: Sequence[JobRecord]) -> float | None:
-    """Last completion − first arrival (C-4), over jobs that finished; None where none did."""
-    ends = [record.ended_s for record in records if record.jct_s is not None and record.ended_s]
-    if not ends:
-        return None
-    return max(ends) - min(record.arrival_s for record in records)
-
-
-def listed(servers: Sequence[str]) -> str:
-    """Servers without repeats, the first few by name."""
-    distinct = list(dict.fromkeys(servers))
-    shown = ", ".join(distinct[:4])
-    return shown if len(distinct) <= 4 else f"{shown} and {len(distinct) - 4} more"
