@@ -1,0 +1,76 @@
+"""Whether the stock scheduler, run with this site's files, is a baseline that counts GPUs at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from gandiva_core.model.errors import InputError
+from gandiva_core.site.configuration import SiteConfiguration
+from gandiva_core.site.findings import Finding, Severity
+from gandiva_core.site.queues import PREFIX, check_queues, read_queues
+from gandiva_core.site.resource_types import GPU, TYPES_KEY, check_resource_types
+from gandiva_core.site.shares import check_partitions
+
+CALCULATOR_KEY = PREFIX + "resource-calculator"
+SCHEDULER_KEY = "yarn.resourcemanager.scheduler.class"
+DEFAULT_CALCULATOR = "org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator"
+DOMINANT_CALCULATOR = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
+CAPACITY_SCHEDULER = (
+    "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler"
+)
+GANDIVA_SCHEDULER = "org.gandiva.yarn.GandivaScheduler"
+
+
+def calculator(site: SiteConfiguration) -> str:
+    """The resource calculator in force."""
+    return site.text(CALCULATOR_KEY, DEFAULT_CALCULATOR)
+
+
+def require_valid_baseline(site: SiteConfiguration) -> None:
+    """Refuses a site under which the stock scheduler would not count GPUs (cases A02, H03, H04).
+
+    Raises:
+        InputError: the first reason, with file and line of the key to change.
+    """
+    found = calculator(site)
+    if found != DOMINANT_CALCULATOR:
+        origin = found.rpartition(".")[2]
+        set_there = site.raw(CALCULATOR_KEY) is not None
+        told = origin if set_there else f"nothing set, so {origin}"
+        raise InputError(
+            f"invalid baseline: {site.describe(CALCULATOR_KEY)}",
+            f"{told}, which counts memory only and no GPU",
+            DOMINANT_CALCULATOR,
+        )
+    for finding in check_resource_types(site):
+        if finding.severity is Severity.ERROR:
+            listed = ",".join(site.texts(TYPES_KEY)) or "nothing set"
+            raise InputError(
+                f"invalid baseline: {finding.place}: {TYPES_KEY}",
+                f"{listed!r}: {finding.text}",
+                f"{GPU} and no mandatory type",
+            )
+
+
+def check_site(site: SiteConfiguration, gpus: Mapping[str, int]) -> Iterator[Finding]:
+    """Everything to say about a site's files, reading and queues included.
+
+    Args:
+        site: the files.
+        gpus: physical GPUs by partition.
+
+    Raises:
+        InputError: queues that Hadoop would not load either.
+    """
+    yield from site.findings
+    if calculator(site) != DOMINANT_CALCULATOR:
+        text = "is not the DominantResourceCalculator: the stock scheduler counts memory only and no GPU"
+        yield Finding(Severity.WARNING, site.place(CALCULATOR_KEY), CALCULATOR_KEY, text)
+    scheduler = site.text(SCHEDULER_KEY, CAPACITY_SCHEDULER)
+    if scheduler not in (CAPACITY_SCHEDULER, GANDIVA_SCHEDULER):
+        text = f"is {scheduler}; a replay sets the class of its arms in its place"
+        yield Finding(Severity.WARNING, site.place(SCHEDULER_KEY), SCHEDULER_KEY, text)
+    yield from check_resource_types(site)
+    tree = read_queues(site)
+    yield from check_queues(site, tree)
+    yield from check_partitions(tree, gpus)

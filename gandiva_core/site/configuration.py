@@ -1,0 +1,175 @@
+"""A site's configuration: several files over one another, each value with the file and line it is from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from gandiva_core.config.reading import Located
+from gandiva_core.model.errors import InputError
+from gandiva_core.site.expansion import expand
+from gandiva_core.site.findings import Finding, Severity
+from gandiva_core.site.hadoop_xml import Property, read_file
+
+FILES = ("core-site.xml", "yarn-site.xml", "resource-types.xml", "capacity-scheduler.xml")
+"""What a ResourceManager reads, in its order: a later file wins."""
+
+READ_BY_OTHERS = {
+    "fair-scheduler.xml": "is the FairScheduler's; neither Gandiva nor the CapacityScheduler reads it",
+}
+NOT_SET = "not set"
+
+
+class SiteConfiguration:
+    """Values by key, as the ResourceManager would see them.
+
+    A value is looked up by `get`, expanded; `raw` gives it as written, `place` where. Nothing is
+    interpreted beyond text and numbers: queues are in `queues`, resource types in `resource_types`.
+    """
+
+    def __init__(
+        self,
+        properties: Iterable[Property],
+        environment: Mapping[str, str] | None = None,
+        system_properties: Mapping[str, str] | None = None,
+        folder: str = "",
+    ) -> None:
+        self.folder = folder
+        self.findings: list[Finding] = []
+        self._environment = dict(environment or {})
+        self._system_properties = dict(system_properties or {})
+        self._values: dict[str, Property] = {}
+        self._finals: set[str] = set()
+        for item in properties:
+            self._add(item)
+
+    @classmethod
+    def load(
+        cls, conf_dir: Path, environment: Mapping[str, str] | None = None
+    ) -> SiteConfiguration:
+        """Reads the files of `FILES` that are in a folder.
+
+        Args:
+            conf_dir: a Hadoop configuration folder.
+            environment: for ``${env.NAME}``.
+
+        Raises:
+            InputError: no such folder, none of the files in it, or a file that cannot be read.
+        """
+        if not conf_dir.is_dir():
+            found = "a file" if conf_dir.exists() else "no such folder"
+            raise InputError(str(conf_dir), found, "a folder with a Hadoop configuration")
+        paths = [path for path in (conf_dir / name for name in FILES) if path.exists()]
+        others = [name for name in READ_BY_OTHERS if (conf_dir / name).exists()]
+        if not paths:
+            found = f"only {', '.join(others)}" if others else "none of these"
+            raise InputError(str(conf_dir), found, f"at least one of {', '.join(FILES)}")
+        properties = [item for path in paths for item in read_file(path, conf_dir)]
+        site = cls(properties, environment, folder=str(conf_dir))
+        for name in others:
+            site.findings.append(
+                Finding(Severity.WARNING, str(conf_dir / name), name, READ_BY_OTHERS[name])
+            )
+        return site
+
+    def get(self, key: str) -> str | None:
+        """The value with its references expanded; None where it is not set.
+
+        Raises:
+            InputError: references that go in a circle.
+        """
+        item = self._values.get(key)
+        if item is None or item.value is None:
+            return None
+        return expand(item.value, self._lookup, self._environment, self.describe(key))
+
+    def raw(self, key: str) -> str | None:
+        """The value as written."""
+        item = self._values.get(key)
+        return None if item is None else item.value
+
+    def place(self, key: str) -> str:
+        """File and line of the value in force; the folder where it is not set."""
+        item = self._values.get(key)
+        return item.place if item else self.folder or NOT_SET
+
+    def describe(self, key: str) -> str:
+        """Place and key, for an error's start."""
+        return f"{self.place(key)}: {key}"
+
+    def keys(self, prefix: str = "") -> Iterator[str]:
+        """Keys that are set, in the order they first appeared."""
+        return (key for key in self._values if key.startswith(prefix))
+
+    def located(self, prefix: str) -> dict[str, Located]:
+        """The values under a prefix with their places, for `config.reading.read_settings`."""
+        found = ((key, self.get(key)) for key in self.keys(prefix))
+        return {key: Located(value, self.place(key)) for key, value in found if value is not None}
+
+    def text(self, key: str, default: str = "") -> str:
+        """The value without surrounding blanks."""
+        value = self.get(key)
+        return default if value is None else value.strip()
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """A list: commas between, blanks and line breaks around each dropped, empty ones too."""
+        parts = (part.strip() for part in self.text(key).split(","))
+        return tuple(part for part in parts if part)
+
+    def number(self, key: str, default: float) -> float:
+        """A number.
+
+        Raises:
+            InputError: something else.
+        """
+        text = self.text(key)
+        try:
+            return float(text) if text else default
+        except ValueError:
+            raise InputError(self.describe(key), repr(text), "a number") from None
+
+    def whole(self, key: str, default: int) -> int:
+        """A whole number.
+
+        Raises:
+            InputError: something else.
+        """
+        text = self.text(key)
+        try:
+            return int(text) if text else default
+        except ValueError:
+            raise InputError(self.describe(key), repr(text), "a whole number") from None
+
+    def flag(self, key: str, default: bool) -> bool:
+        """True or false; anything else means the default, as in Hadoop."""
+        return {"true": True, "false": False}.get(self.text(key).lower(), default)
+
+    def _lookup(self, name: str) -> str | None:
+        system = self._system_properties.get(name)
+        return self.raw(name) if system is None else system
+
+    def _add(self, item: Property) -> None:
+        if item.value is None:
+            # <value></value> is common and harmless: Hadoop's default holds.
+            if len(item.names) > 1:
+                self._warn(item, f"has names {_listed(item)} and no value; Hadoop ignores it")
+            return
+        if len(item.names) > 1:
+            self._warn(item, f"has names {_listed(item)}; the last one counts")
+        before = self._values.get(item.name)
+        if item.name in self._finals and before is not None:
+            self._warn(item, f"is ignored: {before.place} made it final")
+            return
+        if before is not None and before.file == item.file and before.value != item.value:
+            self._warn(item, f"is set twice in this file; this one wins over line {before.line}")
+        self._values[item.name] = item
+        if item.is_final:
+            self._finals.add(item.name)
+
+    def _warn(self, item: Property, text: str) -> None:
+        subject = item.names[0] if item.names else item.name
+        self.findings.append(Finding(Severity.WARNING, item.place, subject, text))
+
+
+def _listed(item: Property) -> str:
+    return " and ".join(repr(name) for name in item.names)
