@@ -1,1 +1,1 @@
-"""The ResourceManager plug-in and the Python end of its bridge."""
+"""Gandiva's ResourceManager plug-in: the Java sources and the Python end of its bridge."""

@@ -1,0 +1,4 @@
+package org.gandiva.yarn.gateway;
+
+/** What the core process calls. */
+public final class GandivaGateway {}

@@ -1,0 +1,2 @@
+/** The scheduler plug-in: GPU placement decided outside, applied inside the ResourceManager. */
+package org.gandiva.yarn;

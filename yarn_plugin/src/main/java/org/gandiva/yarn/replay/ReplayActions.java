@@ -1,0 +1,280 @@
+package org.gandiva.yarn.replay;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.lang.reflect.UndeclaredThrowableException;
+import java.security.PrivilegedExceptionAction;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.TreeSet;
+import org.apache.hadoop.security.UserGroupInformation;
+import org.apache.hadoop.yarn.api.protocolrecords.GetNewApplicationRequest;
+import org.apache.hadoop.yarn.api.protocolrecords.KillApplicationRequest;
+import org.apache.hadoop.yarn.api.protocolrecords.SubmitApplicationRequest;
+import org.apache.hadoop.yarn.api.records.ApplicationId;
+import org.apache.hadoop.yarn.api.records.ApplicationSubmissionContext;
+import org.apache.hadoop.yarn.api.records.Container;
+import org.apache.hadoop.yarn.api.records.ContainerId;
+import org.apache.hadoop.yarn.api.records.ContainerLaunchContext;
+import org.apache.hadoop.yarn.api.records.FinalApplicationStatus;
+import org.apache.hadoop.yarn.api.records.NodeId;
+import org.apache.hadoop.yarn.api.records.Priority;
+import org.apache.hadoop.yarn.api.records.ResourceRequest;
+import org.apache.hadoop.yarn.exceptions.YarnException;
+import org.apache.hadoop.yarn.server.resourcemanager.ClientRMService;
+import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNodeEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNodeEventType;
+import org.apache.hadoop.yarn.util.Records;
+import org.gandiva.yarn.ResourceVector;
+import org.gandiva.yarn.gateway.Json;
+import org.gandiva.yarn.gateway.ProtocolException;
+
+/** Does the actions of a step: what nodes, users and masters do at one instant. */
+final class ReplayActions {
+  private static final int ROUNDS_MAX = 1000;
+
+  private final ReplaySession session;
+  private final PreemptionDriver preemption;
+
+  ReplayActions(ReplaySession session) {
+    this.session = session;
+    this.preemption = new PreemptionDriver(session);
+  }
+
+  /** Does one action; returns whether something happened that scheduling may answer. */
+  boolean perform(ObjectNode action) throws Exception {
+    String verb = Json.text(action, "do");
+    switch (verb) {
+      case "add_node":
+        addNode(action);
+        return true;
+      case "remove_node":
+        removeNode(Json.text(action, "host"));
+        return true;
+      case "submit":
+        submit(action);
+        return true;
+      case "ask":
+        ask(action);
+        return true;
+      case "beat":
+        session.beat(running(Json.text(action, "key")));
+        return false;
+      case "beat_all":
+        for (String key : Json.texts(action, "keys")) {
+          session.beat(running(key));
+        }
+        return false;
+      case "finish":
+        finish(action);
+        return true;
+      case "release":
+        release(action);
+        return true;
+      case "kill":
+        kill(master(Json.text(action, "key")));
+        return true;
+      case "edit_schedule":
+        preemption.editSchedule();
+        return true;
+      case "settle":
+        session.settle(Json.count(action, "rounds", ROUNDS_MAX));
+        return false;
+      default:
+        throw ProtocolException.badRequest("do: found \"" + verb + "\", expected a known action");
+    }
+  }
+
+  private void addNode(ObjectNode action) throws Exception {
+    String host = Json.text(action, "host");
+    if (session.nodes().containsKey(host)) {
+      throw ProtocolException.badRequest("host: " + host + " is already a node");
+    }
+    SimulatedRacks.put(host, Json.text(action, "rack", "/default-rack"));
+    NodeId id = NodeId.newInstance(host, Json.count(action, "port", 1));
+    NodeLabels.assign(session.resourceManager().getRMContext(), id, Json.text(action, "label", ""));
+    SimulatedNode node =
+        new SimulatedNode(
+            id,
+            ResourceVector.of(
+                Json.whole(action, "memory_mib"),
+                Json.count(action, "vcores"),
+                Json.count(action, "gpus", 0)),
+            session.resourceManager().getResourceTrackerService());
+    node.register();
+    session.nodes().put(host, node);
+    session.drain();
+    session.heartbeat(node);
+  }
+
+  private void removeNode(String host) throws Exception {
+    SimulatedNode node = session.nodes().remove(host);
+    if (node == null) {
+      throw ProtocolException.badRequest("host: " + host + " is not a node");
+    }
+    session.distrustOutstanding();
+    session
+        .resourceManager()
+        .getRMContext()
+        .getDispatcher()
+        .getEventHandler()
+        .handle(new RMNodeEvent(node.id(), RMNodeEventType.EXPIRE));
+    session.beatUnheard();
+  }
+
+  private void submit(ObjectNode action) throws Exception {
+    String key = Json.text(action, "key");
+    if (session.mastersByKey().containsKey(key)) {
+      throw ProtocolException.badRequest("key: " + key + " was already submitted");
+    }
+    String user = Json.text(action, "user", "user");
+    UserGroupInformation identity = UserGroupInformation.createRemoteUser(user);
+    ClientRMService client = session.resourceManager().getClientRMService();
+    ApplicationId app =
+        client
+            .getNewApplication(Records.newRecord(GetNewApplicationRequest.class))
+            .getApplicationId();
+    SimulatedMaster master =
+        new SimulatedMaster(
+            key, app, user, session.resourceManager().getApplicationMasterService());
+    session.add(master);
+    SubmitApplicationRequest request =
+        SubmitApplicationRequest.newInstance(submission(action, app));
+    try {
+      identity.doAs((PrivilegedExceptionAction<Object>) () -> client.submitApplication(request));
+    } catch (UndeclaredThrowableException e) {
+      if (!(e.getCause() instanceof YarnException)) {
+        throw e;
+      }
+      session.events().rejected(master, e.getCause().getMessage());
+    }
+    session.drain();
+  }
+
+  private static ApplicationSubmissionContext submission(ObjectNode action, ApplicationId app)
+      throws ProtocolException {
+    ApplicationSubmissionContext context = Records.newRecord(ApplicationSubmissionContext.class);
+    context.setApplicationId(app);
+    context.setApplicationName(Json.text(action, "name", Json.text(action, "key")));
+    context.setApplicationType(Json.text(action, "type", "GANDIVA-REPLAY"));
+    context.setQueue(Json.text(action, "queue", "default"));
+    context.setPriority(Priority.newInstance(Json.count(action, "priority", 0)));
+    context.setMaxAppAttempts(Json.count(action, "max_attempts", 2));
+    context.setResource(
+        ResourceVector.of(
+            Json.whole(action, "am_memory_mib"),
+            Json.count(action, "am_vcores"),
+            Json.count(action, "am_gpus", 0)));
+    context.setApplicationTags(new HashSet<>(Json.texts(action, "tags")));
+    context.setAMContainerSpec(
+        ContainerLaunchContext.newInstance(
+            Collections.emptyMap(),
+            Collections.emptyMap(),
+            Collections.emptyList(),
+            Collections.emptyMap(),
+            null,
+            Collections.emptyMap()));
+    return context;
+  }
+
+  private void ask(ObjectNode action) throws Exception {
+    SimulatedMaster master = master(Json.text(action, "key"));
+    List<ResourceRequest> asks = new ArrayList<>();
+    for (ObjectNode ask : Json.objects(action, "asks")) {
+      asks.add(
+          ResourceRequest.newBuilder()
+              .priority(Priority.newInstance(Json.count(ask, "priority")))
+              .resourceName(Json.text(ask, "resource_name", ResourceRequest.ANY))
+              .capability(
+                  ResourceVector.of(
+                      Json.whole(ask, "memory_mib"),
+                      Json.count(ask, "vcores"),
+                      Json.count(ask, "gpus", 0)))
+              .numContainers(Json.count(ask, "count"))
+              .relaxLocality(ask.path("relax_locality").asBoolean(true))
+              .allocationRequestId(Json.whole(ask, "allocation_request_id", -1))
+              .build());
+    }
+    master.ask(asks);
+    if (master.phase() == SimulatedMaster.Phase.RUNNING) {
+      session.beat(master);
+    }
+  }
+
+  private void finish(ObjectNode action) throws Exception {
+    SimulatedMaster master = running(Json.text(action, "key"));
+    String name = Json.text(action, "status", "SUCCEEDED");
+    FinalApplicationStatus status;
+    try {
+      status = FinalApplicationStatus.valueOf(name.toUpperCase(Locale.ROOT));
+    } catch (IllegalArgumentException e) {
+      throw ProtocolException.badRequest("status: found \"" + name + "\", expected SUCCEEDED …");
+    }
+    int exit = status == FinalApplicationStatus.SUCCEEDED ? 0 : 1;
+    complete(new ArrayList<>(master.live().values()), exit);
+    session.beatUnheard();
+    master.unregister(status);
+    session.drain();
+    complete(Collections.singletonList(master.container()), exit);
+  }
+
+  /** The processes of these containers end; their nodes say so, in host order. */
+  private void complete(List<Container> containers, int exit) throws Exception {
+    TreeSet<String> hosts = new TreeSet<>();
+    for (Container container : containers) {
+      SimulatedNode node = session.nodeOf(container.getNodeId().toString());
+      if (node != null) {
+        node.complete(container.getId(), exit);
+        hosts.add(node.id().getHost());
+      }
+    }
+    for (String host : hosts) {
+      session.heartbeat(session.nodes().get(host));
+    }
+  }
+
+  private void release(ObjectNode action) throws Exception {
+    SimulatedMaster master = running(Json.text(action, "key"));
+    List<ContainerId> containers = new ArrayList<>();
+    for (String text : Json.texts(action, "containers")) {
+      containers.add(container(text));
+    }
+    session.hear(master, master.beat(containers));
+    session.beatUnheard();
+  }
+
+  private static ContainerId container(String text) throws ProtocolException {
+    try {
+      return ContainerId.fromString(text);
+    } catch (IllegalArgumentException e) {
+      throw ProtocolException.badRequest("containers: \"" + text + "\" is no container id");
+    }
+  }
+
+  private void kill(SimulatedMaster master) throws Exception {
+    ClientRMService client = session.resourceManager().getClientRMService();
+    KillApplicationRequest request = KillApplicationRequest.newInstance(master.app());
+    UserGroupInformation.createRemoteUser(master.user())
+        .doAs((PrivilegedExceptionAction<Object>) () -> client.forceKillApplication(request));
+    session.beatUnheard();
+  }
+
+  private SimulatedMaster master(String key) throws ProtocolException {
+    SimulatedMaster master = session.mastersByKey().get(key);
+    if (master == null) {
+      throw ProtocolException.badRequest("key: \"" + key + "\" was never submitted");
+    }
+    return master;
+  }
+
+  private SimulatedMaster running(String key) throws ProtocolException {
+    SimulatedMaster master = master(key);
+    if (master.phase() != SimulatedMaster.Phase.RUNNING) {
+      throw new ProtocolException(
+          "NOT_RUNNING", "key: the master of \"" + key + "\" is " + master.phase());
+    }
+    return master;
+  }
+}

@@ -1,0 +1,171 @@
+package org.gandiva.yarn.replay;
+
+import java.lang.reflect.UndeclaredThrowableException;
+import java.security.PrivilegedExceptionAction;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.hadoop.security.UserGroupInformation;
+import org.apache.hadoop.yarn.api.ApplicationMasterProtocol;
+import org.apache.hadoop.yarn.api.protocolrecords.AllocateRequest;
+import org.apache.hadoop.yarn.api.protocolrecords.AllocateResponse;
+import org.apache.hadoop.yarn.api.protocolrecords.FinishApplicationMasterRequest;
+import org.apache.hadoop.yarn.api.protocolrecords.RegisterApplicationMasterRequest;
+import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
+import org.apache.hadoop.yarn.api.records.ApplicationId;
+import org.apache.hadoop.yarn.api.records.Container;
+import org.apache.hadoop.yarn.api.records.ContainerId;
+import org.apache.hadoop.yarn.api.records.FinalApplicationStatus;
+import org.apache.hadoop.yarn.api.records.ResourceRequest;
+import org.apache.hadoop.yarn.security.AMRMTokenIdentifier;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttempt;
+import org.gandiva.yarn.ResourceVector;
+
+/** What one application's master says to the ResourceManager, without a process behind it. */
+final class SimulatedMaster {
+  /** Where the master is in its life. */
+  enum Phase {
+    WAITING,
+    RUNNING,
+    FINISHED
+  }
+
+  private final String key;
+  private final ApplicationId app;
+  private final String user;
+  private final ApplicationMasterProtocol service;
+  private final List<ResourceRequest> unsent = new ArrayList<>();
+  private final TreeMap<ContainerId, Container> live = new TreeMap<>();
+  private final TreeMap<String, Integer> plainOutstanding = new TreeMap<>();
+  private final TreeMap<String, Integer> gpuOutstanding = new TreeMap<>();
+  private Phase phase = Phase.WAITING;
+  private ApplicationAttemptId attempt;
+  private Container container;
+  private UserGroupInformation identity;
+  private int responseId;
+
+  SimulatedMaster(String key, ApplicationId app, String user, ApplicationMasterProtocol service) {
+    this.key = key;
+    this.app = app;
+    this.user = user;
+    this.service = service;
+  }
+
+  String key() {
+    return key;
+  }
+
+  ApplicationId app() {
+    return app;
+  }
+
+  String user() {
+    return user;
+  }
+
+  Phase phase() {
+    return phase;
+  }
+
+  void phase(Phase next) {
+    this.phase = next;
+  }
+
+  /** The master's own container; null before the master runs. */
+  Container container() {
+    return container;
+  }
+
+  /** Worker containers this master was given and that have not completed. */
+  Map<ContainerId, Container> live() {
+    return live;
+  }
+
+  /** Registers the attempt that the ResourceManager launched. */
+  void register(RMAppAttempt launchedAttempt) throws Exception {
+    attempt = launchedAttempt.getAppAttemptId();
+    container = launchedAttempt.getMasterContainer();
+    identity = UserGroupInformation.createRemoteUser(attempt.toString());
+    AMRMTokenIdentifier token = launchedAttempt.getAMRMToken().decodeIdentifier();
+    identity.addTokenIdentifier(token);
+    responseId = 0;
+    live.clear();
+    as(
+        () ->
+            service.registerApplicationMaster(
+                RegisterApplicationMasterRequest.newInstance(
+                    container.getNodeId().getHost(), 1, "")));
+    phase = Phase.RUNNING;
+  }
+
+  /** Remembers asks; the next heartbeat carries them. */
+  void ask(List<ResourceRequest> asks) {
+    unsent.addAll(asks);
+    for (ResourceRequest ask : asks) {
+      if (ResourceRequest.isAnyLocation(ask.getResourceName())) {
+        String slot = slot(ask.getPriority().getPriority(), ask.getAllocationRequestId());
+        boolean wantsGpu = ResourceVector.gpus(ask.getCapability()) > 0;
+        (wantsGpu ? gpuOutstanding : plainOutstanding).put(slot, ask.getNumContainers());
+      }
+    }
+  }
+
+  boolean hasUnsentAsks() {
+    return !unsent.isEmpty();
+  }
+
+  int plainOutstanding() {
+    return plainOutstanding.values().stream().mapToInt(Integer::intValue).sum();
+  }
+
+  int gpuOutstanding() {
+    return gpuOutstanding.values().stream().mapToInt(Integer::intValue).sum();
+  }
+
+  /** One heartbeat: sends what is unsent, takes what was allocated. */
+  AllocateResponse beat(List<ContainerId> releases) throws Exception {
+    List<ResourceRequest> asks = new ArrayList<>(unsent);
+    unsent.clear();
+    AllocateRequest request = AllocateRequest.newInstance(responseId, 0f, asks, releases, null);
+    AllocateResponse response = as(() -> service.allocate(request));
+    responseId = response.getResponseId();
+    for (Container given : response.getAllocatedContainers()) {
+      live.put(given.getId(), given);
+      countDown(given);
+    }
+    return response;
+  }
+
+  private void countDown(Container given) {
+    String slot = slot(given.getPriority().getPriority(), given.getAllocationRequestId());
+    boolean hasGpu = ResourceVector.gpus(given.getResource()) > 0;
+    (hasGpu ? gpuOutstanding : plainOutstanding)
+        .computeIfPresent(slot, (ignored, left) -> left > 1 ? left - 1 : null);
+  }
+
+  /** Tells the ResourceManager that the work is done. */
+  void unregister(FinalApplicationStatus status) throws Exception {
+    FinishApplicationMasterRequest request =
+        FinishApplicationMasterRequest.newInstance(status, "", "");
+    as(() -> service.finishApplicationMaster(request));
+  }
+
+  /** A heartbeat without news. */
+  AllocateResponse beat() throws Exception {
+    return beat(Collections.emptyList());
+  }
+
+  private <T> T as(PrivilegedExceptionAction<T> action) throws Exception {
+    try {
+      return identity.doAs(action);
+    } catch (UndeclaredThrowableException e) {
+      throw e.getCause() instanceof Exception ? (Exception) e.getCause() : e;
+    }
+  }
+
+  private static String slot(int priority, long allocationRequestId) {
+    return priority + "/" + allocationRequestId;
+  }
+}
