@@ -1,0 +1,1 @@
+"""The only owner of mutable state: an event in; decisions, refusals and effects out (DESIGN §3)."""

@@ -1,0 +1,231 @@
+"""Booking of facts: what each event changes by itself, before a policy is asked.
+
+Facts come from outside and may be late, doubled or about something long gone. What fits no row of the transition table
+is ignored and counted (`State.ignored`), never an exception; only a message that no correct sender builds is an
+`InputError`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from gandiva_core.engine.ledger import Ledger
+from gandiva_core.engine.lifecycle import Lifecycle
+from gandiva_core.engine.state import JobState
+from gandiva_core.engine.transitions import Stimulus, is_allowed
+from gandiva_core.messages import events as e
+from gandiva_core.messages.decisions import Wait
+from gandiva_core.messages.effects import Effect, ReleaseGang
+from gandiva_core.model.errors import InputError
+from gandiva_core.model.job import JobPhase
+from gandiva_core.model.units import JobId, QueueName, ServerId
+
+
+class Facts:
+    """Books events on the ledger."""
+
+    def __init__(self, ledger: Ledger, lifecycle: Lifecycle) -> None:
+        self._ledger = ledger
+        self._lifecycle = lifecycle
+        self._state = ledger.state
+        self._effects: list[Effect] = []
+        self._by_kind: dict[type, Callable[[Any], bool]] = {
+            e.ServerJoined: self._server_joined,
+            e.ServerLost: self._server_lost,
+            e.QueuesConfigured: self._queues_configured,
+            e.JobSubmitted: self._job_submitted,
+            e.JobMoved: self._job_moved,
+            e.GangCommitted: self._gang_committed,
+            e.GangRefused: self._gang_refused,
+            e.GangBroken: self._gang_broken,
+            e.ResidentsSwitched: self._residents_switched,
+            e.TimerFired: self._timer_fired,
+            e.MinibatchesReached: self._job_reported,
+            e.JobFinished: lambda event: self._job_ended(event.job_id, Stimulus.FINISHED),
+            e.JobFailed: lambda event: self._job_ended(event.job_id, Stimulus.FAILED),
+            e.JobKilled: lambda event: self._job_ended(event.job_id, Stimulus.KILLED),
+            e.ContainersHeld: self._job_reported,
+            e.AmWaited: self._job_reported,
+        }
+
+    def book(self, event: e.Event, effects: list[Effect]) -> bool:
+        """Book an event; append effects that follow from it alone.
+
+        Returns:
+            Whether anything was news, so that the policy is to be asked.
+
+        Raises:
+            InputError: time goes backwards, or the message contradicts itself.
+        """
+        state = self._state
+        if not state.now_s <= event.at_s < math.inf:
+            raise InputError(
+                f"event {state.number}",
+                f"{type(event).__name__} at {event.at_s} s",
+                f"a time not before {state.now_s} s",
+            )
+        state.now_s = event.at_s
+        self._effects = effects
+        return self._by_kind[type(event)](event)
+
+    def _ignore(self) -> bool:
+        self._ledger.undo.write(self._state, "ignored", self._state.ignored + 1)
+        return False
+
+    # ------------------------------------------------------------------ servers and queues
+
+    def _server_joined(self, event: e.ServerJoined) -> bool:
+        server = event.server
+        if min(server.gpus, server.memory_mib, server.vcores) < 0:
+            raise self._malformed(f"server {server.server_id}", "a negative capacity")
+        known = self._state.servers.get(server.server_id)
+        if known is None:
+            self._ledger.add_server(server)
+        elif known.server == server:
+            return self._ignore()
+        elif known.server.gpus == server.gpus:
+            self._ledger.revise_server(server)
+        else:
+            self._lose(server.server_id, "came back with other devices")
+            self._ledger.add_server(server)
+        return True
+
+    def _server_lost(self, event: e.ServerLost) -> bool:
+        if event.server_id not in self._state.servers:
+            return self._ignore()
+        self._lose(event.server_id, event.reason)
+        return True
+
+    def _lose(self, server_id: ServerId, reason: str) -> None:
+        for job_id in tuple(self._state.servers[server_id].residents):
+            self._break(self._state.jobs[job_id], f"server {server_id} was lost {reason}".strip())
+        self._ledger.remove_server(server_id)
+
+    def _queues_configured(self, event: e.QueuesConfigured) -> bool:
+        parents = {limit.name: limit.parent for limit in event.queues}
+        if len(parents) != len(event.queues):
+            raise self._malformed("queues", "a queue named twice")
+        for name in parents:
+            at: str = name
+            for _ in range(len(parents) + 1):
+                at = parents.get(QueueName(at), "")
+            if at:
+                raise self._malformed(f"queue {name}", "a circle of parents")
+        self._ledger.configure_queues(event.queues)
+        return True
+
+    # ------------------------------------------------------------------ jobs
+
+    def _job_submitted(self, event: e.JobSubmitted) -> bool:
+        spec = event.job
+        state = self._state
+        if not spec.workers or any(worker.gpus < 1 for worker in spec.workers):
+            raise self._malformed(f"job {spec.job_id}", "a worker without a GPU, or no worker")
+        if not 0 < spec.weight < math.inf:
+            raise self._malformed(f"job {spec.job_id}", f"weight {spec.weight}")
+        if spec.job_id in state.jobs or spec.job_id in state.ended:
+            return self._ignore()
+        chain = state.chain(spec.queue)
+        self._ledger.add_job(JobState(spec, state.next_sequence, state.now_s, chain))
+        return True
+
+    def _job_moved(self, event: e.JobMoved) -> bool:
+        job = self._state.jobs.get(event.job_id)
+        if job is None or job.spec.queue == event.queue:
+            return self._ignore()
+        self._ledger.move_queue(job, event.queue)
+        return True
+
+    def _job_ended(self, job_id: JobId, stimulus: Stimulus) -> bool:
+        job = self._state.jobs.get(job_id)
+        if job is None:
+            return self._ignore()
+        self._lifecycle.end(job, stimulus)
+        return True
+
+    def _job_reported(self, event: e.MinibatchesReached | e.ContainersHeld | e.AmWaited) -> bool:
+        return event.job_id in self._state.jobs or self._ignore()
+
+    # ------------------------------------------------------------------ gangs
+
+    def _answered(self, job_id: JobId, stimulus: Stimulus) -> JobState | None:
+        """The job whose order was answered; None where the answer came too late to matter."""
+        job = self._state.jobs.get(job_id)
+        if job is None:
+            return None
+        if job.answers_owed:
+            self._lifecycle.forget_answer(job)
+            return None
+        return job if is_allowed(job.phase, stimulus) else None
+
+    def _gang_committed(self, event: e.GangCommitted) -> bool:
+        job = self._answered(event.job_id, Stimulus.COMMITTED)
+        if job is None:
+            return self._ignore()
+        self._lifecycle.commit(job)
+        return True
+
+    def _gang_refused(self, event: e.GangRefused) -> bool:
+        job = self._answered(event.job_id, Stimulus.REFUSED)
+        if job is None:
+            return self._ignore()
+        self._lifecycle.refuse(job, Wait("refused", event.code, event.detail))
+        return True
+
+    def _gang_broken(self, event: e.GangBroken) -> bool:
+        job = self._state.jobs.get(event.job_id)
+        if job is None or not is_allowed(job.phase, Stimulus.BROKEN):
+            return self._ignore()
+        self._break(job, event.reason or "a worker was lost")
+        return True
+
+    def _break(self, job: JobState, reason: str) -> None:
+        self._lifecycle.break_gang(job, Wait("broken", "a restart", reason))
+        self._effects.append(ReleaseGang(self._state.number, job.spec.job_id, reason))
+
+    # ------------------------------------------------------------------ switches and timers
+
+    def _residents_switched(self, event: e.ResidentsSwitched) -> bool:
+        is_news = False
+        for job_id, at_s in event.stopped:
+            job = self._awaited(job_id, event.switch_id, JobPhase.SUSPENDING)
+            if job is not None:
+                self._lifecycle.stop(job, min(at_s, event.at_s))
+                is_news = True
+        for job_id, at_s in event.started:
+            job = self._awaited(job_id, event.switch_id, JobPhase.RESUMING)
+            if job is not None:
+                self._stop_holders(job, min(at_s, event.at_s))
+                self._lifecycle.start(job, min(at_s, event.at_s))
+                is_news = True
+        return is_news
+
+    def _awaited(self, job_id: JobId, switch_id: int, phase: JobPhase) -> JobState | None:
+        job = self._state.jobs.get(job_id)
+        if job is not None and job.switch_id == switch_id and job.phase is phase:
+            return job
+        self._ignore()
+        return None
+
+    def _stop_holders(self, job: JobState, at_s: float) -> None:
+        """A device passes on only after its holder stopped: a start reported first implies the stop."""
+        for binding in job.bindings:
+            holders = self._state.servers[binding.server_id].holders
+            for gpu in binding.gpus:
+                holder = holders[gpu]
+                if holder is not None:
+                    self._lifecycle.stop(self._state.jobs[holder], at_s)
+
+    def _timer_fired(self, event: e.TimerFired) -> bool:
+        due_s = self._state.wakes.get(event.key)
+        if due_s is None or event.at_s < due_s:
+            return self._ignore()
+        self._ledger.undo.drop_entry(self._state.wakes, event.key)
+        return True
+
+    def _malformed(self, place: str, found: str) -> InputError:
+        return InputError(
+            f"event {self._state.number}: {place}", found, "a message that makes sense"
+        )

@@ -1,0 +1,214 @@
+"""What must hold between two events (G-11, DESIGN §4); a breach is a bug of ours and undoes the event.
+
+- A device has at most one holder and one claim; a claimed device's holder is on its way out (G-11 i, iv).
+- A gang holds all its devices or none, and is promised all or none (G-11 ii).
+- A job awaits the answer to at most one order (G-11 iv); it runs exactly in RUNNING and SUSPENDING.
+- No server above H_max, its memory or its vcores; no queue above M_q or M_q × height; except where a fact left it so.
+- Every sum equals itself computed from scratch.
+
+After an event only what it touched is checked; the full check looks at everything and is for tests.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from gandiva_core.engine.domains import Domains
+from gandiva_core.engine.ledger import Ledger, is_over_height, is_over_limit, shares_of
+from gandiva_core.engine.state import JobState, QueueState, ServerState, State
+from gandiva_core.model.errors import InvariantError
+from gandiva_core.model.job import DEVICE_PHASES, RESIDENT_PHASES, JobPhase
+from gandiva_core.model.units import JobId
+
+_COMPUTING = frozenset({JobPhase.RUNNING, JobPhase.SUSPENDING})
+_AWAITED = frozenset({JobPhase.SUSPENDING, JobPhase.RESUMING})
+
+
+def check(ledger: Ledger, *, is_full: bool) -> None:
+    """Check what the current event touched, or everything.
+
+    Raises:
+        InvariantError: naming the job, server or queue, and both sides of the contradiction.
+    """
+    state = ledger.state
+    if is_full:
+        check_all(state)
+        return
+    for job_id in ledger.touched_jobs:
+        job = state.jobs.get(job_id)
+        if job is not None:
+            _check_job(state, job)
+            for link in job.chain:
+                _check_queue(state, link)
+    for server_id in ledger.touched_servers:
+        server = state.servers.get(server_id)
+        if server is not None:
+            _check_devices(state, server)
+    for server_id in ledger.moved_servers:
+        server = state.servers.get(server_id)
+        if server is not None:
+            _check_accounts(state, server)
+
+
+def check_all(state: State) -> None:
+    """Everything, from scratch. Raises as `check`."""
+    for job in state.jobs.values():
+        _check_job(state, job)
+    for server in state.servers.values():
+        _check_devices(state, server)
+        _check_accounts(state, server)
+    for link in state.queues.values():
+        _check_queue(state, link)
+    _check_orders(state)
+    _check_queue_use(state)
+    _check_domains(state)
+
+
+def _demand(holds: bool, what: str, found: object, expected: object) -> None:
+    if not holds:
+        raise InvariantError(f"{what}: found {found}; expected {expected}")
+
+
+def _check_job(state: State, job: JobState) -> None:
+    job_id, phase, shares = job.spec.job_id, job.phase, job.shares
+    if phase is JobPhase.SUBMITTED:
+        raise InvariantError(f"job {job_id} is still undecided after its event")
+    if (phase in RESIDENT_PHASES) != bool(shares):
+        raise InvariantError(f"job {job_id} is {phase} with shares {shares}")
+    if (phase in _COMPUTING) != (job.run_since_s is not None):
+        raise InvariantError(f"job {job_id} is {phase} with a run since {job.run_since_s}")
+    if (phase in _AWAITED) != (job.switch_id != 0):
+        raise InvariantError(f"job {job_id} is {phase}, awaiting switch {job.switch_id}")
+    for server_id, share in shares.items():
+        found = state.servers[server_id].residents.get(job_id)
+        if found != share:
+            raise InvariantError(f"job {job_id}: {found} GPUs resident on {server_id}, not {share}")
+    if phase in DEVICE_PHASES:
+        _check_gang(state, job)
+
+
+def _check_gang(state: State, job: JobState) -> None:
+    job_id = job.spec.job_id
+    is_promised = job.phase is JobPhase.RESUMING
+    counts = dict.fromkeys(job.shares, 0)
+    for binding in job.bindings:
+        server = state.servers[binding.server_id]
+        devices = server.claims if is_promised else server.holders
+        for gpu in binding.gpus:
+            if devices[gpu] != job_id:
+                raise InvariantError(
+                    f"job {job_id} is {job.phase} without {binding.server_id}/{gpu}: a broken gang"
+                )
+        counts[binding.server_id] += len(binding.gpus)
+    if counts != job.shares:
+        raise InvariantError(f"job {job_id} is bound to {counts} of its shares {job.shares}")
+
+
+def _check_devices(state: State, server: ServerState) -> None:
+    jobs = state.jobs
+    counts: dict[JobId, int] = {}
+    for gpu, (holder, claim) in enumerate(zip(server.holders, server.claims, strict=True)):
+        device = f"{server.server.server_id}/{gpu}"
+        if holder is not None:
+            phase = jobs[holder].phase
+            counts[holder] = counts.get(holder, 0) + 1
+            if phase is not JobPhase.SUSPENDING and (phase is not JobPhase.RUNNING or claim):
+                raise InvariantError(f"{device} is held by {holder} in {phase}, claimed by {claim}")
+        if claim is not None:
+            phase = jobs[claim].phase
+            counts[claim] = counts.get(claim, 0) + 1
+            if phase is not JobPhase.RESUMING:
+                raise InvariantError(f"{device} is claimed by {claim} in {phase}")
+    for job_id, count in counts.items():
+        share = server.residents.get(job_id)
+        if share != count:
+            raise InvariantError(
+                f"job {job_id} has {count} devices on {server.server.server_id}, its share is {share}"
+            )
+
+
+def _check_accounts(state: State, server: ServerState) -> None:
+    name, spec = server.server.server_id, server.server
+    memory_mib, vcores = spec.memory_mib, spec.vcores
+    for job_id in server.residents:
+        job = state.jobs[job_id]
+        for worker, server_id in zip(job.spec.workers, job.servers, strict=True):
+            if server_id == name:
+                memory_mib -= worker.memory_mib
+                vcores -= worker.vcores
+    allocated = sum(server.residents.values())
+    _demand(server.allocated == allocated, f"server {name}: M", server.allocated, allocated)
+    found = server.memory_free_mib, server.vcores_free
+    _demand(found == (memory_mib, vcores), f"server {name}: free", found, (memory_mib, vcores))
+    _demand(
+        server.is_overfull or not is_over_height(server, state.height_max),
+        f"server {name}",
+        f"{allocated} GPUs allocated, {found[0]} MiB and {found[1]} vcores free",
+        f"at most {spec.gpus} × {server.height_max(state.height_max)} GPUs, nothing below 0",
+    )
+    _demand(
+        (server.affinity == 0) == (not server.residents),
+        f"server {name}: affinity",
+        server.affinity,
+        f"the class of one of {list(server.residents)} (G-5)",
+    )
+
+
+def _check_queue(state: State, link: QueueState) -> None:
+    _demand(
+        link.is_overfull or not is_over_limit(link, state.height_max),
+        f"queue {link.limit.name}",
+        f"{link.running} running and {link.resident} resident GPUs",
+        f"at most {link.limit.max_gpus:g}, and × {state.height_max}",
+    )
+
+
+def _check_orders(state: State) -> None:
+    jobs = list(state.jobs.values())
+    sequences = [job.sequence for job in jobs]
+    _demand(sequences == sorted(set(sequences)), "jobs", sequences, "ordered by sequence")
+    waiting = [job.spec.job_id for job in jobs if job.phase is JobPhase.QUEUED]
+    _demand(state.queue == waiting, "queue", state.queue, waiting)
+    expected = [state.jobs[job_id].sequence for job_id in waiting]
+    _demand(state.queue_sequences == expected, "queue", state.queue_sequences, expected)
+    servers = list(state.servers)
+    _demand(servers == sorted(servers), "servers", servers, "ordered by id")
+    for server in state.servers.values():
+        order = [state.jobs[job_id].sequence for job_id in server.residents]
+        _demand(
+            order == sorted(order), f"residents of {server.server.server_id}", order, "by sequence"
+        )
+    for job in jobs:
+        if job.shares:
+            shares = shares_of(job.spec.workers, job.servers)
+            _demand(job.shares == shares, f"job {job.spec.job_id}: shares", job.shares, shares)
+
+
+def _check_queue_use(state: State) -> None:
+    running: defaultdict[QueueState, int] = defaultdict(int)
+    resident: defaultdict[QueueState, int] = defaultdict(int)
+    for server in state.servers.values():
+        for users in zip(server.holders, server.claims, strict=True):
+            for link in _links(state, users):
+                running[link] += 1
+    for job in state.jobs.values():
+        _demand(
+            job.chain == state.chain(job.spec.queue), f"job {job.spec.job_id}", "a", "its queue"
+        )
+        for link in job.chain:
+            resident[link] += sum(job.shares.values())
+    for link in state.queues.values():
+        found, expected = (link.running, link.resident), (running[link], resident[link])
+        _demand(found == expected, f"queue {link.limit.name}: use", found, expected)
+
+
+def _links(state: State, users: Iterable[JobId | None]) -> set[QueueState]:
+    return {link for user in users if user is not None for link in state.jobs[user].chain}
+
+
+def _check_domains(state: State) -> None:
+    fresh = Domains(state)
+    for server_id in state.servers:
+        found, expected = state.domain(server_id), fresh.of(server_id)
+        _demand(found == expected, f"domain of {server_id}", found, expected)

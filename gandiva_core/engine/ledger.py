@@ -1,0 +1,353 @@
+"""Who is where and who holds what: residents, memory, vcores, affinity, devices, queue use; all can be taken back.
+
+The ledger keeps accounts and knows no lifecycle; `gandiva_core.engine.lifecycle` moves jobs through it. Its own
+contradictions (a device given twice, a gang settled twice) are `InvariantError`: the checks before it should have refused.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+import msgspec
+
+from gandiva_core.engine.state import Chain, JobState, QueueState, ServerState, State
+from gandiva_core.engine.undo import UndoLog
+from gandiva_core.model.cluster import QueueLimit, Server
+from gandiva_core.model.errors import InvariantError
+from gandiva_core.model.job import Worker
+from gandiva_core.model.placement import Binding
+from gandiva_core.model.units import JobId, QueueName, ServerId
+
+ENDED_KEPT = 65_536
+"""How many ended jobs are remembered, so that a late second JobSubmitted revives none of them."""
+
+
+def shares_of(workers: Iterable[Worker], servers: Iterable[ServerId]) -> dict[ServerId, int]:
+    """GPUs on each server of a gang, in order of the first rank there (G-1)."""
+    shares: dict[ServerId, int] = {}
+    for worker, server_id in zip(workers, servers, strict=True):
+        shares[server_id] = shares.get(server_id, 0) + worker.gpus
+    return shares
+
+
+class Ledger:
+    """The accounts over a `State`, with checkpoint and rollback."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.undo = UndoLog()
+        self.touched_jobs: dict[JobId, None] = {}
+        self.touched_servers: dict[ServerId, None] = {}
+        #: Devices changed.
+        self.moved_servers: dict[ServerId, None] = {}
+        #: Residents changed.
+
+    # ------------------------------------------------------------------ taking back
+
+    def checkpoint(self) -> int:
+        """A mark to roll back to."""
+        return len(self.undo)
+
+    def rollback(self, mark: int) -> None:
+        """Everything as it was at `mark`."""
+        self.undo.rollback(mark)
+
+    @contextmanager
+    def what_if(self) -> Iterator[State]:
+        """Try changes and look at the state; all of them are taken back at the end, also after an exception."""
+        mark = self.checkpoint()
+        try:
+            yield self.state
+        finally:
+            self.rollback(mark)
+
+    def seal(self) -> None:
+        """The event is done: nothing before this will be taken back."""
+        self.undo.clear()
+        self.touched_jobs.clear()
+        self.touched_servers.clear()
+        self.moved_servers.clear()
+
+    # ------------------------------------------------------------------ jobs known and jobs waiting
+
+    def add_job(self, job: JobState) -> None:
+        """Make a submitted job known."""
+        self.undo.write_entry(self.state.jobs, job.spec.job_id, job)
+        self.undo.write(self.state, "next_sequence", job.sequence + 1)
+        self.touched_jobs[job.spec.job_id] = None
+
+    def remove_job(self, job: JobState) -> None:
+        """Forget a job that ended, but that it has."""
+        state = self.state
+        del state.jobs[job.spec.job_id]
+        self.undo.note(self._bring_back, job)
+        self.undo.write_entry(state.ended, job.spec.job_id, None)
+        if len(state.ended) > ENDED_KEPT:
+            self.undo.drop_entry(state.ended, next(iter(state.ended)))
+
+    def _bring_back(self, job: JobState) -> None:
+        jobs = self.state.jobs
+        jobs[job.spec.job_id] = job
+        ordered = sorted(jobs.items(), key=lambda item: item[1].sequence)
+        jobs.clear()
+        jobs.update(ordered)
+
+    def join_queue(self, job: JobState) -> None:
+        """Put a job among the waiting ones, at the place its sequence gives it."""
+        self._insert_waiting(job)
+        self.undo.note(self._delete_waiting, job)
+
+    def leave_queue(self, job: JobState) -> None:
+        """Take a job from among the waiting ones."""
+        self._delete_waiting(job)
+        self.undo.note(self._insert_waiting, job)
+
+    def _insert_waiting(self, job: JobState) -> None:
+        at = bisect_left(self.state.queue_sequences, job.sequence)
+        self.state.queue_sequences.insert(at, job.sequence)
+        self.state.queue.insert(at, job.spec.job_id)
+
+    def _delete_waiting(self, job: JobState) -> None:
+        at = bisect_left(self.state.queue_sequences, job.sequence)
+        if at == len(self.state.queue) or self.state.queue[at] != job.spec.job_id:
+            raise InvariantError(f"job {job.spec.job_id} is not in the queue")
+        del self.state.queue_sequences[at]
+        del self.state.queue[at]
+
+    # ------------------------------------------------------------------ residency
+
+    def settle(self, job: JobState, servers: tuple[ServerId, ...]) -> None:
+        """Make a gang resident: one server a worker. Sets affinity where there was none (G-5)."""
+        if job.shares:
+            raise InvariantError(f"job {job.spec.job_id} is resident already")
+        job.servers = servers
+        job.shares = shares_of(job.spec.workers, servers)
+        for server_id, share in job.shares.items():
+            server = self._open(server_id)
+            residents = server.residents
+            if residents and self.state.jobs[next(reversed(residents))].sequence > job.sequence:
+                server.residents = self._by_sequence({**residents, job.spec.job_id: share})
+            else:
+                server.residents = {**residents, job.spec.job_id: share}
+            server.allocated += share
+            if server.affinity == 0:
+                server.affinity = job.spec.affinity_class
+        self._charge(job, -1)
+        self._count_resident(job.chain, job.spec.gpus)
+        self._forget_domains(job)
+
+    def vacate(self, job: JobState) -> None:
+        """End a gang's residency on all its servers; its devices were let go before."""
+        self._forget_domains(job)
+        self._charge(job, 1)
+        self._count_resident(job.chain, -job.spec.gpus)
+        for server_id, share in job.shares.items():
+            server = self._open(server_id)
+            server.residents = {k: v for k, v in server.residents.items() if k != job.spec.job_id}
+            server.allocated -= share
+            self._review_affinity(server)
+            if server.is_overfull:
+                server.is_overfull = is_over_height(server, self.state.height_max)
+        job.servers = ()
+        job.shares = {}
+
+    def _open(self, server_id: ServerId) -> ServerState:
+        server = self.state.servers[server_id]
+        self.undo.note(server.put_back, server.keep())
+        self.moved_servers[server_id] = None
+        return server
+
+    def _by_sequence(self, residents: Mapping[JobId, int]) -> dict[JobId, int]:
+        jobs = self.state.jobs
+        return dict(sorted(residents.items(), key=lambda item: jobs[item[0]].sequence))
+
+    def _charge(self, job: JobState, sign: int) -> None:
+        for worker, server_id in zip(job.spec.workers, job.servers, strict=True):
+            server = self.state.servers[server_id]
+            server.memory_free_mib += sign * worker.memory_mib
+            server.vcores_free += sign * worker.vcores
+
+    def _forget_domains(self, job: JobState) -> None:
+        if len(job.shares) > 1:
+            self.state.domains.forget(job.shares)
+            self.undo.note(self.state.domains.forget, tuple(job.shares))
+
+    def _review_affinity(self, server: ServerState) -> None:
+        """G-5 (b), (c): once the last of the class left, the one with most GPUs here; ties to the smaller."""
+        allocated: defaultdict[int, int] = defaultdict(int)
+        for job_id, share in server.residents.items():
+            allocated[self.state.jobs[job_id].spec.affinity_class] += share
+        if server.affinity not in allocated:
+            server.affinity = min(allocated, key=lambda size: (-allocated[size], size), default=0)
+
+    # ------------------------------------------------------------------ devices
+
+    def promise(self, job: JobState, bindings: Iterable[Binding]) -> None:
+        """Give devices to a job that will run once they are free."""
+        job_id = job.spec.job_id
+        for server, gpu in self._devices(bindings):
+            if server.claims[gpu] is not None:
+                raise InvariantError(f"{server.server.server_id}/{gpu} is promised already")
+            self._occupy(server, gpu, server.holders[gpu], job_id)
+
+    def seize(self, job: JobState) -> None:
+        """Give a job the devices of its bindings at once; only a state that is built anew does so."""
+        job_id = job.spec.job_id
+        for server, gpu in self._devices(job.bindings):
+            if server.holders[gpu] is not None:
+                raise InvariantError(f"{server.server.server_id}/{gpu} is held already")
+            self._occupy(server, gpu, job_id, server.claims[gpu])
+
+    def take(self, job: JobState) -> None:
+        """Turn a job's promised devices into held ones."""
+        job_id = job.spec.job_id
+        for server, gpu in self._devices(job.bindings):
+            if server.claims[gpu] != job_id or server.holders[gpu] is not None:
+                raise InvariantError(f"{server.server.server_id}/{gpu} is not free for {job_id}")
+            self._occupy(server, gpu, job_id, None)
+
+    def let_go(self, job: JobState) -> None:
+        """Free whatever devices a job holds or was promised."""
+        job_id = job.spec.job_id
+        for server, gpu in self._devices(job.bindings):
+            holder, claim = server.holders[gpu], server.claims[gpu]
+            if holder == job_id:
+                self._occupy(server, gpu, None, claim)
+            elif claim == job_id:
+                self._occupy(server, gpu, holder, None)
+
+    def _devices(self, bindings: Iterable[Binding]) -> Iterator[tuple[ServerState, int]]:
+        for binding in bindings:
+            server = self.state.servers[binding.server_id]
+            self.touched_servers[binding.server_id] = None
+            for gpu in binding.gpus:
+                yield server, gpu
+
+    def _occupy(
+        self, server: ServerState, gpu: int, holder: JobId | None, claim: JobId | None
+    ) -> None:
+        old_holder, old_claim = server.holders[gpu], server.claims[gpu]
+        if self.state.queues:
+            self._count_running(self._users(old_holder, old_claim), self._users(holder, claim))
+        if holder != old_holder:
+            self.undo.note(server.holders.__setitem__, gpu, old_holder)
+            server.holders[gpu] = holder
+        if claim != old_claim:
+            self.undo.note(server.claims.__setitem__, gpu, old_claim)
+            server.claims[gpu] = claim
+
+    # ------------------------------------------------------------------ queues
+
+    def _users(self, holder: JobId | None, claim: JobId | None) -> Chain:
+        """Queues that use a device; one that hands it to itself uses it once."""
+        if holder is None:
+            return () if claim is None else self.state.jobs[claim].chain
+        chain = self.state.jobs[holder].chain
+        if claim is None:
+            return chain
+        other = self.state.jobs[claim].chain
+        if other is chain:
+            return chain
+        return chain + tuple(link for link in other if link not in chain)
+
+    def _count_running(self, before: Chain, after: Chain) -> None:
+        if before is after:
+            return
+        for link in before:
+            if link not in after:
+                self._set_use(link, link.running - 1, link.resident)
+        for link in after:
+            if link not in before:
+                self._set_use(link, link.running + 1, link.resident)
+
+    def _count_resident(self, chain: Chain, gpus: int) -> None:
+        for link in chain:
+            self._set_use(link, link.running, link.resident + gpus)
+
+    def _set_use(self, link: QueueState, running: int, resident: int) -> None:
+        self.undo.note(set_use, link, link.running, link.resident, link.is_overfull)
+        link.running = running
+        link.resident = resident
+        if link.is_overfull:
+            link.is_overfull = is_over_limit(link, self.state.height_max)
+
+    def configure_queues(self, limits: Iterable[QueueLimit]) -> None:
+        """Replace the queue tree and count every job anew."""
+        state = self.state
+        self.undo.write(state, "queues", {limit.name: QueueState(limit) for limit in limits})
+        self.undo.write(state, "chains", {})
+        for job in state.jobs.values():
+            self.undo.write(job, "chain", state.chain(job.spec.queue))
+        self.recount_queues()
+
+    def move_queue(self, job: JobState, queue: QueueName) -> None:
+        """A job counts in another queue from now on."""
+        self.undo.write(job, "spec", msgspec.structs.replace(job.spec, queue=queue))
+        self.undo.write(job, "chain", self.state.chain(queue))
+        self.recount_queues()
+
+    def recount_queues(self) -> None:
+        """Queue use from scratch, after a fact changed what counts where."""
+        running: defaultdict[QueueState, int] = defaultdict(int)
+        resident: defaultdict[QueueState, int] = defaultdict(int)
+        for server in self.state.servers.values():
+            for holder, claim in zip(server.holders, server.claims, strict=True):
+                for link in self._users(holder, claim):
+                    running[link] += 1
+        for job in self.state.jobs.values():
+            for link in job.chain:
+                resident[link] += sum(job.shares.values())
+        for link in self.state.queues.values():
+            self.undo.note(set_use, link, link.running, link.resident, link.is_overfull)
+            set_use(link, running[link], resident[link], False)
+            link.is_overfull = is_over_limit(link, self.state.height_max)
+
+    # ------------------------------------------------------------------ servers
+
+    def add_server(self, server: Server) -> None:
+        """A server can host from now on."""
+        servers = self.state.servers
+        joined = ServerState(server)
+        if servers and server.server_id < next(reversed(servers)):
+            ordered = dict(sorted([*servers.items(), (server.server_id, joined)]))
+        else:
+            ordered = {**servers, server.server_id: joined}
+        self.undo.write(self.state, "servers", ordered)
+        self.moved_servers[server.server_id] = None
+
+    def remove_server(self, server_id: ServerId) -> None:
+        """A server is gone; its residents were vacated before."""
+        rest = {k: v for k, v in self.state.servers.items() if k != server_id}
+        self.undo.write(self.state, "servers", rest)
+        self.state.domains.forget((server_id,))
+        self.undo.note(self.state.domains.forget, (server_id,))
+
+    def revise_server(self, server: Server) -> None:
+        """A known server came back with other attributes, but as many GPUs."""
+        known = self._open(server.server_id)
+        known.memory_free_mib += server.memory_mib - known.server.memory_mib
+        known.vcores_free += server.vcores - known.server.vcores
+        known.server = server
+        known.is_overfull = is_over_height(known, self.state.height_max)
+
+
+def set_use(link: QueueState, running: int, resident: int, is_overfull: bool) -> None:
+    """Write a queue's use."""
+    link.running = running
+    link.resident = resident
+    link.is_overfull = is_overfull
+
+
+def is_over_limit(link: QueueState, height_max: int) -> bool:
+    """Whether a queue uses more than DESIGN §4 allows it."""
+    limit = link.limit.max_gpus + 1e-9
+    return link.running > limit or link.resident > limit * height_max
+
+
+def is_over_height(server: ServerState, height_max: int) -> bool:
+    """Whether residents exceed H_max, memory or vcores."""
+    room = server.server.gpus * server.height_max(height_max)
+    return server.allocated > room or server.memory_free_mib < 0 or server.vcores_free < 0
