@@ -1,0 +1,108 @@
+"""From the core's effects to the ResourceManager's orders, and from its answers back to the core's events. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from gandiva_core.messages.effects import CommitGang, ContainerEffect
+from gandiva_core.messages.events import Event, GangCommitted, GangRefused
+from yarn_plugin.bridge.gangs import Application, Gang, GangPhase
+from yarn_plugin.bridge.register import Register
+from yarn_plugin.bridge.wire import Answer, CommitOrder, ContainerOrder, Order, ReleaseOrder
+
+OK = "OK"
+ASK_GONE = "ASK_GONE"
+NODE_STATE = "NODE_STATE"
+
+
+class Orders(msgspec.Struct, frozen=True):
+    """What effects became: orders for the ResourceManager, and refusals that need none."""
+
+    orders: tuple[Order, ...]
+    refused: tuple[Event, ...] = ()
+
+
+@dataclass(slots=True)
+class OrderDesk:
+    """Writes orders for effects and books their answers in the register."""
+
+    register: Register
+    _open: dict[str, CommitGang] = field(default_factory=dict)
+
+    def write(self, effects: Sequence[ContainerEffect], at_s: float) -> Orders:
+        """Orders for `effects`, in order. What cannot be ordered at all is refused here and now."""
+        orders: list[Order] = []
+        refused: list[Event] = []
+        for effect in effects:
+            if isinstance(effect, CommitGang):
+                written = self._commit(effect)
+                if isinstance(written, str):
+                    code, _, detail = written.partition(" ")
+                    refused.append(GangRefused(at_s, effect.job_id, code, detail))
+                else:
+                    self._open[written.id] = effect
+                    orders.append(written)
+            else:
+                orders.extend(self._release(f"{effect.cause}/{effect.job_id}", effect.job_id))
+        return Orders(tuple(orders), tuple(refused))
+
+    def _commit(self, effect: CommitGang) -> CommitOrder | str:
+        found = self.register.find(effect.job_id)
+        if found is None:
+            return f"{ASK_GONE} the application has left"
+        app, gang = found
+        if gang.phase is not GangPhase.WAITING:
+            return f"{ASK_GONE} its application master has not asked for all containers again"
+        try:
+            nodes = [self.register.node_of[server] for server in effect.servers]
+            members = gang.in_order(effect.workers)
+        except KeyError as error:
+            return f"{NODE_STATE} no such server {error.args[0]}"
+        except LookupError as error:
+            return f"{ASK_GONE} {error}"
+        gang.members = members
+        containers = tuple(
+            ContainerOrder(node, *member.key, worker.memory_mib, worker.vcores, worker.gpus)
+            for node, member, worker in zip(nodes, members, effect.workers, strict=True)
+        )
+        return CommitOrder(f"{effect.cause}/{effect.job_id}", app.attempt, containers)
+
+    def _release(self, order_id: str, job_id: str) -> Iterator[ReleaseOrder]:
+        found = self.register.find(job_id)  # type: ignore[arg-type]
+        if found is None:
+            return
+        app, gang = found
+        live = tuple(gang.live)
+        if gang.phase is not GangPhase.WAITING:
+            self.register.forget_containers(gang)
+        if live:
+            yield ReleaseOrder(order_id, app.attempt, live)
+
+    def book(self, answers: Sequence[Answer], at_s: float) -> list[Event]:
+        """Events for the answers to what `write` ordered; answers to anything else mean nothing to the core."""
+        out: list[Event] = []
+        for answer in answers:
+            effect = self._open.pop(answer.id, None)
+            if effect is None:
+                continue
+            found = self.register.find(effect.job_id)
+            if answer.code != OK or found is None:
+                out.append(GangRefused(at_s, effect.job_id, answer.code, answer.detail))
+            else:
+                out.append(self._committed(effect, answer, *found, at_s=at_s))
+        return out
+
+    def _committed(
+        self, effect: CommitGang, answer: Answer, app: Application, gang: Gang, *, at_s: float
+    ) -> Event:
+        app.committed(gang)
+        placed = zip(gang.members, answer.containers, effect.servers, strict=True)
+        for member, container, server_id in placed:
+            member.container = container
+            member.node = self.register.node_of[server_id]
+            member.exit_status = None
+            self.register.job_of[container] = gang.job_id
+        return GangCommitted(at_s, gang.job_id, answer.containers)

@@ -1,0 +1,246 @@
+"""What the gateway's JSON looks like, as types: events of the ResourceManager, orders to it, answers from it.
+
+The names are the wire's (docs/BRIDGE.md). Unknown fields are ignored, so that an older core reads a newer plug-in.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from gandiva_core.model.errors import InputError
+
+ANY = "*"
+"""The resource name that stands for the whole cluster; its entry carries an ask's full count."""
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """One line of an application's ask table: `count` containers of one size, at one place."""
+
+    priority: int
+    count: int
+    memory_mib: int
+    vcores: int
+    gpus: int
+    allocation_request_id: int = -1
+    resource_name: str = ANY
+    relax_locality: bool = True
+    label: str = ""
+    execution_type: str = "GUARANTEED"
+
+
+class LiveContainer(msgspec.Struct, frozen=True):
+    """A container that exists, in a resync."""
+
+    container: str
+    node: str
+
+
+class _Event(msgspec.Struct, frozen=True, tag_field="kind"):
+    at_ms: int = 0
+    seq: int = 0
+
+
+class NodeAdded(_Event, frozen=True, kw_only=True, tag="node_added"):
+    """A NodeManager registered; `gpus` are physical."""
+
+    node: str
+    memory_mib: int
+    vcores: int
+    gpus: int
+    rack: str = ""
+    partition: str = ""
+    schedulable_gpus: int = 0
+
+
+class NodeRemoved(_Event, frozen=True, kw_only=True, tag="node_removed"):
+    """A NodeManager is gone, lost or decommissioned."""
+
+    node: str
+
+
+class NodeUpdated(_Event, frozen=True, kw_only=True, tag="node_updated"):
+    """A node's size or state changed."""
+
+    node: str
+    memory_mib: int
+    vcores: int
+    gpus: int
+    schedulable_gpus: int = 0
+    state: str = "RUNNING"
+
+
+class AppAdded(_Event, frozen=True, kw_only=True, tag="app_added"):
+    """An application attempt can ask from now on."""
+
+    app: str
+    attempt: str
+    queue: str
+    user: str = ""
+    name: str = ""
+    tags: tuple[str, ...] = ()
+    priority: int = 0
+    type: str = ""
+
+
+class AppRemoved(_Event, frozen=True, kw_only=True, tag="app_removed"):
+    """An application ended."""
+
+    app: str
+    attempt: str = ""
+    final_state: str = ""
+
+
+class Asks(_Event, frozen=True, kw_only=True, tag="asks"):
+    """The whole table of an attempt's GPU asks, sent when it changed."""
+
+    app: str
+    attempt: str
+    asks: tuple[Ask, ...]
+    blacklist: tuple[str, ...] = ()
+    heartbeat: int = 0
+
+
+class AsksUnchanged(_Event, frozen=True, kw_only=True, tag="asks_unchanged"):
+    """The AM's next heartbeat after a change brought no further one."""
+
+    app: str
+    attempt: str
+
+
+class ContainerCompleted(_Event, frozen=True, kw_only=True, tag="container_completed"):
+    """A GPU container is gone; `exit_status` is YARN's."""
+
+    app: str
+    container: str
+    node: str = ""
+    exit_status: int = 0
+
+
+class AppMoved(_Event, frozen=True, kw_only=True, tag="app_moved"):
+    """An application went to another queue."""
+
+    app: str
+    queue: str
+
+
+class ForeignGpuRefused(_Event, frozen=True, kw_only=True, tag="foreign_gpu_refused"):
+    """The guard refused GPU containers that the core had not ordered; `count` since the start."""
+
+    app: str
+    count: int
+
+
+class ResyncApp(msgspec.Struct, frozen=True):
+    """One application of a resync: what `AppAdded` and `Asks` say, and its live GPU containers."""
+
+    app: str
+    attempt: str
+    queue: str
+    user: str = ""
+    name: str = ""
+    tags: tuple[str, ...] = ()
+    priority: int = 0
+    type: str = ""
+    asks: tuple[Ask, ...] = ()
+    containers: tuple[LiveContainer, ...] = ()
+
+
+class ResyncNode(msgspec.Struct, frozen=True):
+    """One node of a resync."""
+
+    node: str
+    memory_mib: int
+    vcores: int
+    gpus: int
+    rack: str = ""
+    partition: str = ""
+    schedulable_gpus: int = 0
+    state: str = "RUNNING"
+
+
+class Resync(_Event, frozen=True, kw_only=True, tag="resync"):
+    """One part of a whole snapshot; nothing said before it counts once the last part is there."""
+
+    part: int
+    parts: int
+    nodes: tuple[ResyncNode, ...] = ()
+    apps: tuple[ResyncApp, ...] = ()
+
+
+RmEvent = (
+    NodeAdded
+    | NodeRemoved
+    | NodeUpdated
+    | AppAdded
+    | AppRemoved
+    | Asks
+    | AsksUnchanged
+    | ContainerCompleted
+    | AppMoved
+    | ForeignGpuRefused
+    | Resync
+)
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """The answer to one `takeEvents`."""
+
+    epoch: int = 0
+    first_seq: int = 0
+    events: tuple[RmEvent, ...] = ()
+    more: bool = False
+
+
+class ContainerOrder(msgspec.Struct, frozen=True):
+    """One container to create: where, and which ask it serves."""
+
+    node: str
+    priority: int
+    allocation_request_id: int
+    memory_mib: int
+    vcores: int
+    gpus: int
+
+
+class CommitOrder(msgspec.Struct, frozen=True, tag_field="op", tag="commit_gang"):
+    """Create all of these containers, or none."""
+
+    id: str
+    attempt: str
+    containers: tuple[ContainerOrder, ...]
+
+
+class ReleaseOrder(msgspec.Struct, frozen=True, tag_field="op", tag="release_gang"):
+    """Give these containers back."""
+
+    id: str
+    attempt: str
+    containers: tuple[str, ...]
+
+
+Order = CommitOrder | ReleaseOrder
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What became of one order. `code` is OK or one of DESIGN §4's refusals; `containers` in the order's order."""
+
+    id: str
+    code: str
+    detail: str = ""
+    containers: tuple[str, ...] = ()
+    index: int = -1
+
+
+_BATCH = msgspec.json.Decoder(Batch)
+
+
+def decode_batch(data: str | bytes) -> Batch:
+    """Read the answer to `takeEvents`.
+
+    Raises:
+        InputError: where it is none of this version.
+    """
+    try:
+        return _BATCH.decode(data)
+    except msgspec.DecodeError as error:
+        raise InputError("gateway: takeEvents", str(error), "a batch of events") from error
