@@ -1,7 +1,8 @@
 """Who is where and who holds what: residents, memory, vcores, affinity, devices, queue use; all can be taken back.
 
 The ledger keeps accounts and knows no lifecycle; `gandiva_core.engine.lifecycle` moves jobs through it. Its own
-contradictions (a device given twice, a gang settled twice) are `InvariantError`: the checks before it should have refused.
+contradictions (a device given twice, a gang settled twice) are `InvariantError`: the checks before it should
+have refused.
 """
 
 from __future__ import annotations
