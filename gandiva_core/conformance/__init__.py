@@ -1,0 +1,11 @@
+"""What every policy must keep, as tests to inherit: subclass `PolicyConformance` and give it a policy.
+
+Needs pytest and hypothesis, which the package itself does not.
+"""
+
+from __future__ import annotations
+
+# suite
+from gandiva_core.conformance.world import SmallWorld, Work
+
+__all__ = ["SmallWorld", "Work"]

@@ -1,0 +1,273 @@
+"""Where a gang goes: the cascade of G-21 with the tie-breaks of G-23, in one pass over the servers.
+
+Memory and vcores are never inflated by the height (DESIGN §4): what a container asks for is also the host memory
+that its suspended job needs (G-46), so a server whose memory is asked for in full takes no resident at any height.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+import msgspec
+
+from gandiva_core.messages.decisions import Wait
+from gandiva_core.model.job import JobSpec
+from gandiva_core.model.units import ServerId
+from gandiva_core.model.view import ClusterView, ServerView
+from gandiva_core.policies.sets import Ask, smallest_set, spread
+
+NOTHING: frozenset[ServerId] = frozenset()
+
+
+class Step(StrEnum):
+    """The steps of G-21 by name."""
+
+    SAME_AFFINITY = "same-affinity"
+    PRISTINE = "pristine"
+    RELAXED = "relaxed"
+    OVER_SUBSCRIBE = "over-subscribe"
+    STARVING = "starving"
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """A place that was found: one server a worker, in rank order, and the step that found it."""
+
+    servers: tuple[ServerId, ...]
+    step: Step
+
+
+def choose(
+    view: ClusterView,
+    spec: JobSpec,
+    height_max: int,
+    *,
+    steps: frozenset[Step],
+    closed: frozenset[ServerId] = NOTHING,
+) -> Choice | Wait:
+    """The first step of G-21 that finds a place for the gang, or why none did.
+
+    Args:
+        view: the cluster now.
+        spec: the job.
+        height_max: H_max; 1 never over-subscribes.
+        steps: steps that may be taken.
+        closed: servers kept for somebody else.
+    """
+    _, resident_room = view.headroom(spec.queue)
+    ask = Ask.of(spec)
+    if ask.gpus > resident_room:
+        return Wait(
+            "queue-limit", f"{ask.gpus} GPUs", f"{resident_room:g} more GPUs for {spec.queue}"
+        )
+    survey = Survey(ask, height_max)
+    survey.look(view.servers.values(), closed)
+    places = _set_places(survey, view) if ask.gpus > survey.largest else survey.places()
+    for step, servers in places:
+        if servers is not None and step in steps:
+            return Choice(servers, step)
+    found = survey.anywhere() if Step.STARVING in steps else None
+    return survey.why_not() if found is None else Choice(found, Step.STARVING)
+
+
+class Survey:
+    """What one pass over the servers found for one ask; each `best` is the winner of its step under G-23."""
+
+    def __init__(self, ask: Ask, height_max: int) -> None:
+        self.ask = ask
+        self.height_max = height_max
+        self.largest = 0
+        #: Most GPUs of any server of the partition, busy or not.
+        self.total = 0
+        self.free = 0
+        self.memory_short: ServerView | None = None
+        #: A server that some step would have taken but for its host memory (G-46).
+        self.vcores_short: ServerView | None = None
+        self.same: ServerView | None = None
+        self.pristine: ServerView | None = None
+        self.relaxed: ServerView | None = None
+        self.over: ServerView | None = None
+        self.least_loaded: ServerView | None = None
+        #: Of any affinity, with room under H_max: where a starving head goes.
+        self.open: list[ServerView] = []
+        #: Servers with at least one free GPU, by id.
+        self.of_class: list[ServerView] = []
+        #: Servers reserved for this class; for gangs larger than a server they form sets (G-5 d).
+        self.all: list[ServerView] = []
+        #: Of the partition, by id, closed ones left out.
+
+    def look(self, servers: Iterable[ServerView], closed: frozenset[ServerId]) -> None:
+        """The pass: attribute access and comparisons only, since a cluster may have 2,500 servers."""
+        ask = self.ask
+        gpus, partition, affinity_class = ask.gpus, ask.partition, ask.affinity_class
+        for view in servers:
+            server = view.server
+            if server.partition != partition:
+                continue
+            self.total += server.gpus
+            self.largest = max(self.largest, server.gpus)
+            if closed and server.server_id in closed:
+                continue
+            self.all.append(view)
+            allocated = view.allocated
+            if view.affinity == affinity_class:
+                self.of_class.append(view)
+            if allocated < server.gpus:
+                self.free += server.gpus - allocated
+                self.open.append(view)
+            if gpus > server.gpus:
+                continue
+            limit = server.gpus * (self.height_max if server.can_suspend else 1)
+            if allocated + gpus > limit:
+                continue
+            if view.memory_free_mib >= ask.memory_mib and view.vcores_free >= ask.vcores:
+                self._rank(view, allocated)
+            elif view.affinity == affinity_class or allocated + gpus <= server.gpus:
+                self._note_short(view)
+
+    def _note_short(self, view: ServerView) -> None:
+        """A server that some step would have taken but for its memory or vcores."""
+        if view.memory_free_mib < self.ask.memory_mib:
+            self.memory_short = view
+        else:
+            self.vcores_short = view
+
+    def _rank(self, view: ServerView, allocated: int) -> None:
+        """Let a server that can take the whole gang under H_max compete in every step it qualifies for."""
+        fits_free = allocated + self.ask.gpus <= view.server.gpus
+        if self.least_loaded is None or is_less_loaded(view, self.least_loaded):
+            self.least_loaded = view
+        if view.affinity == self.ask.affinity_class:
+            if self.over is None or is_less_loaded(view, self.over):
+                self.over = view
+            if fits_free and (self.same is None or is_less_loaded(view, self.same)):
+                self.same = view
+        if not fits_free:
+            return
+        if allocated == 0 and view.affinity == 0 and self.pristine is None:
+            self.pristine = view
+        if self.relaxed is None or _is_tighter(view, self.relaxed):
+            self.relaxed = view
+
+    def places(self) -> Iterable[tuple[Step, tuple[ServerId, ...] | None]]:
+        """Steps 1 to 4 for a gang that one server can hold; lazily, as the set of step 3 costs more."""
+        yield Step.SAME_AFFINITY, self._on(self.same)
+        yield Step.PRISTINE, self._on(self.pristine)
+        yield Step.RELAXED, self._on(self.relaxed) or self.free_set(self.open)
+        yield Step.OVER_SUBSCRIBE, self._on(self.over)
+
+    def anywhere(self) -> tuple[ServerId, ...] | None:
+        """Where a starving head goes: the least loaded server of any affinity; a set only if none is large enough."""
+        if self.ask.gpus <= self.largest:
+            return self._on(self.least_loaded)
+        by_load = sorted(self.all, key=lambda view: view.allocated / max(1, view.server.gpus))
+        return spread(self.ask, ((self.room(view), view) for view in by_load))
+
+    def room(self, view: ServerView) -> int:
+        """GPUs that a gang may add on a server under H_max; its share never exceeds the server."""
+        gpus = view.server.gpus
+        limit = gpus * (self.height_max if view.server.can_suspend else 1)
+        return min(gpus, limit - view.allocated)
+
+    def free_set(self, candidates: Iterable[ServerView]) -> tuple[ServerId, ...] | None:
+        """The smallest set of servers with enough free GPUs (G-23 step 3, G-25)."""
+        rooms = [(view.server.gpus - view.allocated, view) for view in candidates]
+        if sum(room for room, _ in rooms) < self.ask.gpus:
+            return None
+        return smallest_set(self.ask, rooms)
+
+    def _on(self, view: ServerView | None) -> tuple[ServerId, ...] | None:
+        return None if view is None else (view.server.server_id,) * len(self.ask.workers)
+
+    def why_not(self) -> Wait:
+        """The nearest miss, with numbers (USERS B7)."""
+        ask = self.ask
+        need = f"{ask.gpus} GPUs"
+        if self.total == 0:
+            return Wait("partition", need, f"no server in partition '{ask.partition}'")
+        if ask.gpus > self.total:
+            return Wait("too-large", need, f"{self.total} GPUs in all")
+        if self.memory_short is not None:
+            return Wait(
+                "host-memory",
+                f"{ask.memory_mib} MiB",
+                f"{self.memory_short.memory_free_mib} MiB on {self.memory_short.server.server_id}",
+            )
+        if self.vcores_short is not None:
+            return Wait(
+                "vcores",
+                f"{ask.vcores} vcores",
+                f"{self.vcores_short.vcores_free} on {self.vcores_short.server.server_id}",
+            )
+        same = f"{len(self.of_class)} servers of class {ask.affinity_class}, none with room"
+        return Wait("gpus", need, f"{self.free} free; {same}")
+
+
+def is_less_loaded(view: ServerView, best: ServerView) -> bool:
+    """G-23 and SPEC §9 for steps 1 and 4: lowest load, most idle devices, fewest jobs; the earlier id stays."""
+    load = view.allocated * best.server.gpus
+    best_load = best.allocated * view.server.gpus
+    if load != best_load:
+        return load < best_load
+    idle, best_idle = _idle(view), _idle(best)
+    if idle != best_idle:
+        return idle > best_idle
+    return len(view.residents) < len(best.residents)
+
+
+def _idle(view: ServerView) -> int:
+    """Devices with no running or reserved job (G-21)."""
+    return sum(
+        1
+        for holder, claim in zip(view.holders, view.claims, strict=True)
+        if holder is None and claim is None
+    )
+
+
+def _is_tighter(view: ServerView, best: ServerView) -> bool:
+    """G-23 step 3: best fit, then lowest load; the earlier id stays."""
+    free = view.server.gpus - view.allocated
+    best_free = best.server.gpus - best.allocated
+    if free != best_free:
+        return free < best_free
+    return view.allocated * best.server.gpus < best.allocated * view.server.gpus
+
+
+def _set_places(
+    survey: Survey, view: ClusterView
+) -> Iterable[tuple[Step, tuple[ServerId, ...] | None]]:
+    """Steps 1 to 4 for a gang larger than every server: the unit is a set of servers (G-5 d, G-25)."""
+    sets = _sets_of_class(survey, view)
+    yield Step.SAME_AFFINITY, next(filter(None, map(survey.free_set, sets)), None)
+    untouched = [v for v in survey.open if v.affinity == 0 and v.allocated == 0]
+    yield Step.PRISTINE, survey.free_set(untouched)
+    yield Step.RELAXED, survey.free_set(survey.open)
+    over = (_over_set(survey, members) for members in sets)
+    yield Step.OVER_SUBSCRIBE, next(filter(None, over), None)
+
+
+def _sets_of_class(survey: Survey, view: ClusterView) -> list[tuple[ServerView, ...]]:
+    """n0 for such a gang: the sets that its class was given, least loaded first; a set's load is its maximum."""
+    found: dict[tuple[ServerId, ...], tuple[ServerView, ...]] = {}
+    usable = {member.server.server_id: member for member in survey.of_class}
+    for member in survey.of_class:
+        for job_id in member.residents:
+            job = view.jobs[job_id]
+            ids = tuple(sorted(job.shares))
+            if (
+                len(ids) > 1
+                and job.spec.affinity_class == survey.ask.affinity_class
+                and all(server_id in usable for server_id in ids)
+            ):
+                found.setdefault(ids, tuple(usable[server_id] for server_id in ids))
+    ordered = sorted(found.items(), key=lambda item: (_set_load(item[1]), item[0]))
+    return [members for _, members in ordered]
+
+
+def _set_load(members: Iterable[ServerView]) -> float:
+    return max(member.allocated / max(1, member.server.gpus) for member in members)
+
+
+def _over_set(survey: Survey, members: tuple[ServerView, ...]) -> tuple[ServerId, ...] | None:
+    by_load = sorted(members, key=lambda view: view.allocated / max(1, view.server.gpus))
+    return spread(survey.ask, ((survey.room(view), view) for view in by_load))

@@ -1,0 +1,56 @@
+"""The policy `gandiva`: its mechanisms in order, least disruptive first."""
+
+from __future__ import annotations
+
+import msgspec
+
+from gandiva_core.config.settings import Settings
+from gandiva_core.messages.events import Event, ResidentsSwitched
+from gandiva_core.messages.policy import Decisions, Policy, Switches
+from gandiva_core.model.errors import InputError
+from gandiva_core.model.view import ClusterView
+from gandiva_core.policies.reactive import Reactive
+from gandiva_core.policies.timeslice import SLICE, TimeSlice
+
+MECHANISMS = ("slicing",)
+"""What can be switched; each is on unless switched off (G-0)."""
+
+
+class Gandiva(msgspec.Struct, frozen=True):
+    """Reactive placement, then time-slicing (G-20, G-30). Holds settings only; what it knows is in the view."""
+
+    reactive: Reactive
+    timeslice: TimeSlice
+    mechanisms: tuple[str, ...]
+    name: str = "gandiva"
+
+    def decide(self, event: Event, view: ClusterView) -> Decisions:
+        """Placement first, since it disturbs nobody; then who runs."""
+        if not _is_about_slices(event):
+            yield from self.reactive.decide(event, view)
+        yield from self.timeslice.decide(event, view)
+
+
+def _is_about_slices(event: Event) -> bool:
+    """The two events of every quantum, which place nobody."""
+    if type(event) is ResidentsSwitched:
+        return True
+    key: str = getattr(event, "key", "")
+    return key.startswith(SLICE)
+
+
+def create(settings: Settings, switches: Switches) -> Policy:
+    """The policy with its mechanisms switched.
+
+    Raises:
+        InputError: for a mechanism that it does not have.
+    """
+    for name in switches:
+        if name not in MECHANISMS:
+            raise InputError("gandiva", f"mechanism '{name}'", "one of " + ", ".join(MECHANISMS))
+    mechanisms = tuple(name for name in MECHANISMS if switches.get(name, True))
+    return Gandiva(
+        reactive=Reactive.of(settings, can_slice="slicing" in mechanisms),
+        timeslice=TimeSlice(quantum_s=settings.quantum_s),
+        mechanisms=mechanisms,
+    )

@@ -1,0 +1,177 @@
+"""Who lives in a slicing domain, with the account that orders them (G-32).
+
+A credit is what a gang is owed in seconds of running. What is remembered of it between boundaries is its *balance*,
+the credit plus all time it had run by then: at any later moment credit = balance + s·elapsed - time run, whoever
+stopped late or early.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from gandiva_core.model.job import JobPhase
+from gandiva_core.model.placement import Binding
+from gandiva_core.model.units import JobId, QueueName, ServerId
+from gandiva_core.model.view import ClusterView, JobView, Memory, ServerView
+from gandiva_core.policies.devices import mask_of
+from gandiva_core.policies.shares import fill
+
+# Looked up once: an enum member costs a call each time, and a boundary asks for dozens.
+_RUNNING = JobPhase.RUNNING
+_SUSPENDING = JobPhase.SUSPENDING
+_RESUMING = JobPhase.RESUMING
+_COMMITTING = JobPhase.COMMITTING
+
+SINCE = ""
+"""The name under which a domain's balances say when they were struck; no job id is empty."""
+
+
+class Seat:
+    """One resident gang whose containers are there."""
+
+    __slots__ = (
+        "credit",
+        "gpus",
+        "is_pinned",
+        "is_running",
+        "job",
+        "job_id",
+        "priority",
+        "rested_at",
+        "share",
+        "shares",
+        "total_s",
+        "weight",
+    )
+
+    def __init__(self, job: JobView, shares: tuple[tuple[int, int], ...], now_s: float) -> None:
+        spec = job.spec
+        self.job = job
+        self.job_id: JobId = spec.job_id
+        self.shares = shares
+        #: (position of a server in the domain, GPUs there).
+        self.gpus = shares[0][1] if len(shares) == 1 else sum(count for _, count in shares)
+        self.weight = spec.weight
+        self.priority = spec.priority_class
+        self.credit = 0.0
+        self.share = 1.0
+        #: s_i: the smallest of its servers' (G-31).
+        phase = job.phase
+        self.is_running = phase is _RUNNING
+        self.is_pinned = phase is _SUSPENDING or phase is _RESUMING
+        #: A command is under way, and a second one must wait for its end (G-11 iv).
+        since_s = job.run_since_s
+        self.total_s = job.held_s if since_s is None else job.held_s + (now_s - since_s)
+        #: Wall time it ever held its GPUs.
+        self.rested_at = math.inf if since_s is not None else _rested_at(job)
+        #: When it last stopped; what never ran has rested longest, what runs has not rested.
+
+    @property
+    def queue(self) -> QueueName:
+        """Its queue."""
+        return self.job.spec.queue
+
+    def masks(
+        self, servers: Sequence[ServerId], bindings: tuple[Binding, ...] | None = None
+    ) -> dict[int, int]:
+        """Devices it holds, held last, or is just given in `bindings`: position in the domain to mask."""
+        if bindings is None:
+            bindings = self.job.bindings
+        if len(servers) == 1:
+            return {0: mask_of(bindings[0].gpus)} if bindings else {}
+        masks: dict[int, int] = {}
+        for binding in bindings:
+            at = servers.index(binding.server_id) if binding.server_id in servers else -1
+            masks[at] = masks.get(at, 0) | mask_of(binding.gpus)
+        return masks
+
+
+def _rested_at(job: JobView) -> float:
+    stopped_s = job.last_stopped_at_s
+    return -math.inf if stopped_s is None else stopped_s
+
+
+def seats_of(view: ClusterView, servers: Sequence[ServerView]) -> list[Seat]:
+    """Residents that could run, by sequence; gangs whose containers are only ordered are left out."""
+    jobs, now_s = view.jobs, view.now_s
+    if len(servers) == 1:
+        return [
+            Seat(job, ((0, count),), now_s)
+            for job_id, count in servers[0].residents.items()
+            if (job := jobs[job_id]).phase is not _COMMITTING
+        ]
+    shares: dict[JobId, list[tuple[int, int]]] = {}
+    for at, server in enumerate(servers):
+        for job_id, count in server.residents.items():
+            shares.setdefault(job_id, []).append((at, count))
+    seats = [
+        Seat(job, tuple(found), now_s)
+        for job_id, found in shares.items()
+        if (job := jobs[job_id]).phase is not _COMMITTING
+    ]
+    seats.sort(key=lambda seat: seat.job.sequence)
+    return seats
+
+
+def grant_shares(seats: Sequence[Seat], servers: Sequence[ServerView]) -> None:
+    """Water fill each server; a gang over several gets the smallest of its shares (G-31)."""
+    if len(servers) == 1:
+        claims = tuple([(seat.priority, seat.weight, seat.gpus) for seat in seats])
+        for seat, share in zip(seats, fill(servers[0].server.gpus, claims), strict=True):
+            seat.share = share
+        return
+    here: list[list[tuple[Seat, int]]] = [[] for _ in servers]
+    for seat in seats:
+        seat.share = 1.0
+        for at, count in seat.shares:
+            here[at].append((seat, count))
+    for server, members in zip(servers, here, strict=True):
+        claims = tuple([(seat.priority, seat.weight, count) for seat, count in members])
+        for (seat, _), share in zip(members, fill(server.server.gpus, claims), strict=True):
+            seat.share = min(seat.share, share)
+
+
+def strike(seats: Sequence[Seat], books: Iterable[Memory], now_s: float) -> None:
+    """Work out every credit at `now_s` from the remembered balances; who has none starts at 0 (G-32)."""
+    for book in books:
+        elapsed_s = now_s - book[SINCE]
+        for seat in seats:
+            balance = book.get(seat.job_id)
+            if balance is not None:
+                seat.credit = balance + seat.share * elapsed_s - seat.total_s
+    settle(seats)
+
+
+def settle(seats: Sequence[Seat]) -> None:
+    """Take the same per weight from every credit of a class, so that Σ g·credit = 0 and credits stay bounded (G-32)."""
+    owed: dict[int, float] = {}
+    weights: dict[int, float] = {}
+    for seat in seats:
+        priority, gpus = seat.priority, seat.gpus
+        owed[priority] = owed.get(priority, 0.0) + gpus * seat.credit
+        weights[priority] = weights.get(priority, 0.0) + gpus * seat.weight
+    for seat in seats:
+        priority = seat.priority
+        seat.credit -= owed[priority] / weights[priority] * seat.weight
+
+
+def balances(seats: Sequence[Seat], now_s: float) -> dict[str, float]:
+    """What to remember of the credits."""
+    book: dict[str, float] = {SINCE: now_s}
+    for seat in seats:
+        book[seat.job_id] = seat.credit + seat.total_s
+    return book
+
+
+def ranked(seats: Sequence[Seat]) -> list[Seat]:
+    """The order of G-32: class, credit, longest not run, sequence.
+
+    Credits are compared in microseconds: what differs by less was meant to be equal, and a sum's last bit decided.
+    """
+    keys = [
+        (-seat.priority, -round(seat.credit, 6), seat.rested_at, at)
+        for at, seat in enumerate(seats)
+    ]
+    keys.sort()
+    return [seats[key[3]] for key in keys]

@@ -1,0 +1,118 @@
+"""Gangs over several servers: which set of servers, and which worker on which (G-25); a worker is never split."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from gandiva_core.model.job import JobSpec, Worker
+from gandiva_core.model.units import ServerId
+from gandiva_core.model.view import ServerView
+
+Room = tuple[int, ServerView]
+"""GPUs that may be taken on a server."""
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """What a gang needs, summed once."""
+
+    gpus: int
+    affinity_class: int
+    memory_mib: int
+    vcores: int
+    partition: str
+    workers: tuple[Worker, ...]
+    is_uniform: bool
+
+    @classmethod
+    def of(cls, spec: JobSpec) -> Ask:
+        """Sum up a job's workers."""
+        workers = spec.workers
+        return cls(
+            gpus=spec.gpus,
+            affinity_class=spec.affinity_class,
+            memory_mib=sum(worker.memory_mib for worker in workers),
+            vcores=sum(worker.vcores for worker in workers),
+            partition=spec.partition,
+            workers=workers,
+            is_uniform=all(worker == workers[0] for worker in workers),
+        )
+
+
+def spread(ask: Ask, rooms: Iterable[Room]) -> tuple[ServerId, ...] | None:
+    """Put the workers on servers in the order given, each server as full as it gets; None where some are left over.
+
+    Returns:
+        One server a worker, in rank order. Large workers choose first, equal ones by rank.
+    """
+    waiting = sorted(range(len(ask.workers)), key=lambda rank: -ask.workers[rank].gpus)
+    chosen: dict[int, ServerId] = {}
+    for room, view in rooms:
+        waiting = _load(ask, waiting, room, view, chosen)
+        if not waiting:
+            return tuple(chosen[rank] for rank in range(len(ask.workers)))
+    return None
+
+
+def _load(
+    ask: Ask, waiting: Sequence[int], room: int, view: ServerView, chosen: dict[int, ServerId]
+) -> list[int]:
+    """Fill one server; returns who is left."""
+    memory_mib, vcores = view.memory_free_mib, view.vcores_free
+    left: list[int] = []
+    for at, rank in enumerate(waiting):
+        worker = ask.workers[rank]
+        if worker.gpus <= room and worker.memory_mib <= memory_mib and worker.vcores <= vcores:
+            chosen[rank] = view.server.server_id
+            room -= worker.gpus
+            memory_mib -= worker.memory_mib
+            vcores -= worker.vcores
+        elif ask.is_uniform:
+            # Where one does not fit, none of its equals does.
+            return [*left, *waiting[at:]]
+        else:
+            left.append(rank)
+    return left
+
+
+def smallest_set(ask: Ask, rooms: Sequence[Room]) -> tuple[ServerId, ...] | None:
+    """Fewest servers, then one rack rather than several, then the lowest ids (G-23 step 3).
+
+    Args:
+        ask: the gang.
+        rooms: candidates by id.
+    """
+    found = spread(ask, _roomiest_first(rooms))
+    if found is None:
+        return None
+    best = (len(set(found)), len(_racks_of(rooms, found)) > 1, found)
+    if best[1]:
+        for members in _by_rack(ask, rooms):
+            inside = spread(ask, _roomiest_first(members))
+            if inside is not None:
+                best = min(best, (len(set(inside)), False, inside))
+    return best[2]
+
+
+def _racks_of(rooms: Iterable[Room], servers: Iterable[ServerId]) -> set[str]:
+    used = set(servers)
+    return {view.server.rack for _, view in rooms if view.server.server_id in used}
+
+
+def _by_rack(ask: Ask, rooms: Iterable[Room]) -> list[list[Room]]:
+    """Racks that have enough room in all."""
+    racks: dict[str, list[Room]] = {}
+    for room in rooms:
+        racks.setdefault(room[1].server.rack, []).append(room)
+    return [members for members in racks.values() if sum(room for room, _ in members) >= ask.gpus]
+
+
+def _roomiest_first(rooms: Iterable[Room]) -> Iterable[Room]:
+    """By room, then id; a bucket a size, because sizes are few and servers are many."""
+    buckets: dict[int, list[Room]] = {}
+    for room in rooms:
+        if room[0] > 0:
+            buckets.setdefault(room[0], []).append(room)
+    for size in sorted(buckets, reverse=True):
+        yield from buckets[size]

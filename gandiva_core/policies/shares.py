@@ -1,0 +1,47 @@
+"""The fair share of a server's residents: a water fill by weight, class by class (G-31)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import groupby
+
+Claim = tuple[int, float, int]
+"""(priority class, weight, GPUs here) of one resident."""
+
+
+@lru_cache(maxsize=16_384)
+def fill(gpus: int, claims: tuple[Claim, ...]) -> tuple[float, ...]:
+    """s_i for each resident: the fraction of wall time that its gang should run.
+
+    s_i = min(1, λ·w_i) with Σ g_i·s_i = N. Higher classes are filled first, lower ones share what is left.
+
+    Args:
+        gpus: N, physical devices of the server.
+        claims: residents in a fixed order; sums follow it, so that equal input gives equal bits.
+    """
+    if sum(claim[2] for claim in claims) <= gpus:
+        return (1.0,) * len(claims)
+    shares = [0.0] * len(claims)
+    left = float(gpus)
+    order = sorted(range(len(claims)), key=lambda i: (-claims[i][0], -claims[i][1], i))
+    for _, members in groupby(order, key=lambda i: claims[i][0]):
+        left = _fill_class(left, claims, tuple(members), shares)
+    return tuple(shares)
+
+
+def _fill_class(
+    left: float, claims: tuple[Claim, ...], members: tuple[int, ...], shares: list[float]
+) -> float:
+    """Fill one class, heaviest first: who would get more than all the time gets it, the others share the rest."""
+    pressure = sum(claims[i][1] * claims[i][2] for i in members)
+    for at, i in enumerate(members):
+        _, weight, gpus = claims[i]
+        if weight * left < pressure:
+            level = left / pressure
+            for j in members[at:]:
+                shares[j] = level * claims[j][1]
+            return 0.0
+        shares[i] = 1.0
+        left -= gpus
+        pressure -= weight * gpus
+    return max(0.0, left)

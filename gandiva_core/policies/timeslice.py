@@ -1,0 +1,249 @@
+"""Time-slicing: weighted round robin over slicing domains with one common boundary each (G-30 to G-36).
+
+Key of everything about a domain is ``slice/`` and its first server: the boundary timer, and the remembered balances.
+A domain is sliced while some server of it has more GPUs asked for than it has. Between boundaries free devices are
+filled at once, which never suspends anybody and leaves the boundary where it is.
+
+A boundary that changes something does not know the next one yet: that is the latest real start plus Q (G-33). Until
+the switch is answered the timer stands at twice Q, which no answered boundary can have, and which rotates the others
+should the answer never come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from gandiva_core.messages.decisions import Remember, Switch, WakeAt
+from gandiva_core.messages.events import (
+    GangBroken,
+    GangCommitted,
+    GangRefused,
+    JobFailed,
+    JobFinished,
+    JobKilled,
+    JobMoved,
+    QueuesConfigured,
+    ResidentsSwitched,
+    ServerJoined,
+    ServerLost,
+    TimerFired,
+)
+from gandiva_core.messages.policy import Decisions
+from gandiva_core.model.job import JobPhase
+from gandiva_core.model.units import JobId, ServerId
+from gandiva_core.model.view import ClusterView, Memory, ServerView
+from gandiva_core.policies.roster import (
+    SINCE,
+    Seat,
+    balances,
+    grant_shares,
+    ranked,
+    seats_of,
+    strike,
+)
+from gandiva_core.policies.rotation import Floor, pick, rotate, seat_gangs
+
+SLICE = "slice/"
+
+_SUSPENDING = JobPhase.SUSPENDING
+_RESUMING = JobPhase.RESUMING
+
+Ids = tuple[ServerId, ...]
+
+
+class TimeSlice(msgspec.Struct, frozen=True):
+    """Who runs on servers that have more residents than GPUs; also the first start of everybody.
+
+    Attributes:
+        quantum_s: Q (G-30).
+    """
+
+    quantum_s: float
+
+    def decide(self, event: object, view: ClusterView) -> Decisions:
+        """What `event` means for jobs that have a server."""
+        match event:
+            case TimerFired(key=key):
+                if key.startswith(SLICE):
+                    yield from self._turn(view, ServerId(key.removeprefix(SLICE)))
+            case ResidentsSwitched(stopped=stopped, started=started):
+                yield from self._answered(view, [*stopped, *started])
+            case GangCommitted(job_id=job_id):
+                job = view.jobs.get(job_id)
+                if job is not None and job.servers:
+                    yield from self._tend(view, view.domain(job.servers[0]))
+            case JobFinished() | JobFailed() | JobKilled() | GangBroken() | GangRefused():
+                yield from self._look_everywhere(view)
+            case ServerLost() | ServerJoined() | JobMoved() | QueuesConfigured():
+                yield from self._look_everywhere(view)
+
+    # ------------------------------------------------------------------ at a boundary
+
+    def _turn(self, view: ClusterView, first: ServerId) -> Decisions:
+        """The boundary of the domain that begins with `first`, if there is still such a domain and it is sliced."""
+        if first not in view.servers:
+            yield from _forget(view, SLICE + first)
+            return
+        ids = view.domain(first)
+        book = view.memory.get(SLICE + ids[0])
+        if ids[0] != first or book is None or not _is_sliced([view.servers[i] for i in ids]):
+            yield from self._tend(view, ids)
+            return
+        floor = Floor(view, ids)
+        seats = self._struck(view, floor, (book,))
+        now_s = view.now_s
+        remembered = balances(seats, now_s)
+        is_waiting = any(seat.is_pinned for seat in seats)
+        switch = rotate(floor, seats, self.quantum_s)
+        if switch is not None:
+            yield switch
+            is_waiting = True
+        yield Remember(SLICE + first, remembered)
+        yield WakeAt(SLICE + first, now_s + (2.0 if is_waiting else 1.0) * self.quantum_s)
+
+    def _struck(self, view: ClusterView, floor: Floor, books: Iterable[Memory]) -> list[Seat]:
+        seats = seats_of(view, floor.servers)
+        grant_shares(seats, floor.servers)
+        strike(seats, books, view.now_s)
+        return seats
+
+    # ------------------------------------------------------------------ between boundaries
+
+    def _answered(self, view: ClusterView, named: Sequence[tuple[JobId, float]]) -> Decisions:
+        """A switch was answered: the quantum of its domain begins, and what became free is filled."""
+        seen: set[ServerId] = set()
+        for job_id, _ in named:
+            job = view.jobs.get(job_id)
+            if job is None or not job.servers:
+                continue
+            ids = view.domain(job.servers[0])
+            if ids[0] in seen:
+                continue
+            seen.add(ids[0])
+            servers = [view.servers[i] for i in ids]
+            if _has_idle(servers) or not _is_sliced(servers):
+                yield from self._tend(view, ids)
+            else:
+                yield from self._begin_quantum(view, ids, servers)
+
+    def _begin_quantum(
+        self, view: ClusterView, ids: Ids, servers: Sequence[ServerView]
+    ) -> Decisions:
+        """Once nobody is on the way any more, the boundary is Q after the latest real start (G-33)."""
+        key = SLICE + ids[0]
+        book = view.memory.get(key)
+        if book is None or view.wakes.get(key) != book[SINCE] + 2.0 * self.quantum_s:
+            return
+        jobs = view.jobs
+        latest_s = book[SINCE]
+        for server in servers:
+            for job_id in server.residents:
+                job = jobs[job_id]
+                phase = job.phase
+                if phase is _RESUMING or phase is _SUSPENDING:
+                    return
+                since_s = job.run_since_s
+                if since_s is not None and since_s > latest_s:
+                    latest_s = since_s
+        yield WakeAt(key, max(view.now_s, latest_s + self.quantum_s))
+
+    def _look_everywhere(self, view: ClusterView) -> Decisions:
+        """After a departure, whose servers nobody names any more: every domain that has something to do."""
+        seen: set[ServerId] = set()
+        for server_id, server in tuple(view.servers.items()):
+            if not server.residents and SLICE + server_id not in view.memory:
+                continue
+            gpus, allocated = server.server.gpus, server.allocated
+            idle = server.holders.count(None)
+            has_waiting = idle > 0 and allocated > gpus - idle
+            if has_waiting or allocated > gpus or SLICE + server_id in view.memory:
+                ids = view.domain(server_id)
+                if ids[0] not in seen:
+                    seen.add(ids[0])
+                    yield from self._tend(view, ids)
+
+    def _tend(self, view: ClusterView, ids: Ids) -> Decisions:
+        """Start, keep or end the slicing of a domain, and fill its free devices."""
+        floor = Floor(view, ids)
+        if _is_sliced(floor.servers):
+            yield from self._keep_books(view, floor)
+            yield from self._begin_quantum(view, ids, floor.servers)
+        else:
+            for server_id in ids:
+                yield from _forget(view, SLICE + server_id)
+        if any(floor.free):
+            yield from self._fill(view, floor)
+
+    def _keep_books(self, view: ClusterView, floor: Floor) -> Decisions:
+        """Every resident of a sliced domain has a balance, in one book, and a boundary is set."""
+        key = SLICE + floor.ids[0]
+        book = view.memory.get(key)
+        seats = seats_of(view, floor.servers)
+        others = [SLICE + i for i in floor.ids[1:] if SLICE + i in view.memory]
+        is_set = book is not None and key in view.wakes
+        if is_set and book is not None and not others and all(s.job_id in book for s in seats):
+            return
+        books = [view.memory[k] for k in [key, *others] if k in view.memory]
+        books = books or _books_of(view, seats)
+        # Newcomers start at 0, and the shares before they came count: what was earned was earned among the others.
+        old = [seat for seat in seats if any(seat.job_id in known for known in books)]
+        grant_shares(old, floor.servers)
+        strike(old, books, view.now_s)
+        for other in others:
+            yield Remember(other, {})
+        due_s = view.wakes.get(key)
+        was_waiting = book is not None and due_s == book[SINCE] + 2.0 * self.quantum_s
+        yield Remember(key, balances(seats, view.now_s))
+        if not is_set or due_s is None:
+            yield WakeAt(key, self._first_boundary_s(view, seats))
+        elif was_waiting:
+            yield WakeAt(key, view.now_s + 2.0 * self.quantum_s)
+
+    def _first_boundary_s(self, view: ClusterView, seats: Iterable[Seat]) -> float:
+        """Of a newly sliced domain: Q after the latest real start, which may be still to come."""
+        latest_s = -self.quantum_s
+        for seat in seats:
+            if seat.is_pinned:
+                return view.now_s + 2.0 * self.quantum_s
+            if seat.job.run_since_s is not None:
+                latest_s = max(latest_s, seat.job.run_since_s)
+        return max(view.now_s, latest_s + self.quantum_s)
+
+    def _fill(self, view: ClusterView, floor: Floor) -> Decisions:
+        """Work conservation: whoever waits and fits on free devices starts now (G-32's order)."""
+        book = view.memory.get(SLICE + floor.ids[0])
+        seats = self._struck(view, floor, () if book is None else (book,))
+        waiting = [seat for seat in seats if not seat.is_running and not seat.is_pinned]
+        if not waiting:
+            return
+        counts = [mask.bit_count() for mask in floor.free]
+        room = floor.limits(seats, can_stop=False)
+        chosen = pick(ranked(waiting), counts, room)
+        entering = [seat for seat in waiting if seat in chosen]
+        if entering:
+            yield Switch(run=tuple(seat_gangs(floor, entering, list(floor.free))))
+
+
+def _is_sliced(servers: Iterable[ServerView]) -> bool:
+    return any(server.allocated > server.server.gpus for server in servers)
+
+
+def _has_idle(servers: Iterable[ServerView]) -> bool:
+    return any(None in server.holders for server in servers)
+
+
+def _books_of(view: ClusterView, seats: Iterable[Seat]) -> list[Memory]:
+    """Books of another domain that these gangs were part of until it fell apart."""
+    ids = [seat.job_id for seat in seats if seat.job.phase is not JobPhase.STARTING]
+    return [
+        book
+        for key, book in view.memory.items()
+        if key.startswith(SLICE) and any(job_id in book for job_id in ids)
+    ]
+
+
+def _forget(view: ClusterView, key: str) -> Decisions:
+    if key in view.memory:
+        yield Remember(key, {})
