@@ -114,8 +114,14 @@ class StockSubstrate:
         return [e for e in events if _job_of(e) not in refused] + told
 
     def finish(self, now_s: float, job_ids: Sequence[JobId]) -> Sequence[Event]:
-        """Jobs leave; others may get what they held."""
-        return self._step(now_s, [Finish(key=str(job_id)) for job_id in job_ids])
+        """Jobs leave; others may get what they held.
+
+        An application ends a moment after its containers, and their nodes' heartbeats already serve others; the core
+        hears of the ends first, so that devices are free before they are given again.
+        """
+        told = self._step(now_s, [Finish(key=str(job_id)) for job_id in job_ids])
+        ends = [event for event in told if isinstance(event, (JobFinished, JobFailed))]
+        return ends + [event for event in told if event not in ends]
 
     def apply(self, now_s: float, effects: Sequence[ContainerEffect]) -> Sequence[Event]:
         """Nothing: a stock scheduler takes no orders, and broken gangs ask again by themselves."""
