@@ -1,7 +1,8 @@
 """The one door: `Engine.handle` takes a fact, asks the policy, checks and applies its decisions, and orders the rest.
 
-An event succeeds whole or changes nothing (DESIGN §3): an exception out of the policy, and a contradiction found by the
-invariants, undo it, number and time included. Not safe to call from several threads, nor from inside a policy.
+An event succeeds whole or changes nothing (DESIGN §3): an exception out of the policy, and a contradiction
+found by the invariants, undo it, number and time included. Not safe to call from several threads, nor from
+inside a policy.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Booking of facts: what each event changes by itself, before a policy is asked.
 
-Facts come from outside and may be late, doubled or about something long gone. What fits no row of the transition table
-is ignored and counted (`State.ignored`), never an exception; only a message that no correct sender builds is an
-`InputError`.
+Facts come from outside and may be late, doubled or about something long gone. What fits no row of the
+transition table is ignored and counted (`State.ignored`), never an exception; only a message that no correct
+sender builds is an `InputError`.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class Header(
         arm: the arm as written, switches included.
         policy: its name without switches; the scheduler class's short name on a stock arm.
         is_stock: whether the substrate scheduled by itself and the scheduler only observed.
-        settings: `Settings` as numbers.
+        settings: `Settings`, by name.
         engine: of the replay, ``yarn`` or ``sim``; empty live.
         scheduler_class: who handed out containers.
         left_out: reason to number of the trace's jobs that were not run.
@@ -62,7 +62,7 @@ class Header(
     is_stock: bool = False
     switches: Mapping[str, bool] = {}
     mechanisms: tuple[str, ...] = ()
-    settings: Mapping[str, float] = {}
+    settings: Mapping[str, Any] = {}
     seed: int = 0
     trace: str = ""
     trace_sha256: str = ""
