@@ -15,7 +15,7 @@ from gandiva_core.messages.decisions import Wait
 from gandiva_core.model.job import JobSpec
 from gandiva_core.model.units import ServerId
 from gandiva_core.model.view import ClusterView, ServerView
-from gandiva_core.policies.sets import Ask, smallest_set, spread
+from gandiva_core.policies.sets import Ask, can_ever_host, is_possible, smallest_set, spread
 
 NOTHING: frozenset[ServerId] = frozenset()
 
@@ -62,7 +62,7 @@ def choose(
         )
     survey = Survey(ask, height_max)
     survey.look(view.servers.values(), closed)
-    places = _set_places(survey, view) if ask.gpus > survey.largest else survey.places()
+    places = survey.places() if survey.can_host else _set_places(survey, view)
     for step, servers in places:
         if servers is not None and step in steps:
             return Choice(servers, step)
@@ -76,8 +76,8 @@ class Survey:
     def __init__(self, ask: Ask, height_max: int) -> None:
         self.ask = ask
         self.height_max = height_max
-        self.largest = 0
-        #: Most GPUs of any server of the partition, busy or not.
+        self.can_host = False
+        #: Whether some server of the partition, when empty, holds the whole gang.
         self.total = 0
         self.free = 0
         self.memory_short: ServerView | None = None
@@ -105,7 +105,7 @@ class Survey:
             if server.partition != partition:
                 continue
             self.total += server.gpus
-            self.largest = max(self.largest, server.gpus)
+            self.can_host = self.can_host or can_ever_host(ask, server)
             if closed and server.server_id in closed:
                 continue
             self.all.append(view)
@@ -158,7 +158,7 @@ class Survey:
 
     def anywhere(self) -> tuple[ServerId, ...] | None:
         """Where a starving head goes: the least loaded server of any affinity; a set only if none is large enough."""
-        if self.ask.gpus <= self.largest:
+        if self.can_host:
             return self._on(self.least_loaded)
         by_load = sorted(self.all, key=lambda view: view.allocated / max(1, view.server.gpus))
         return spread(self.ask, ((self.room(view), view) for view in by_load))
@@ -185,8 +185,8 @@ class Survey:
         need = f"{ask.gpus} GPUs"
         if self.total == 0:
             return Wait("partition", need, f"no server in partition '{ask.partition}'")
-        if ask.gpus > self.total:
-            return Wait("too-large", need, f"{self.total} GPUs in all")
+        if not self.can_host and not is_possible(ask, self.all):
+            return Wait("too-large", need, f"{self.total} GPUs, with no room for it even if empty")
         if self.memory_short is not None:
             return Wait(
                 "host-memory",
@@ -236,7 +236,7 @@ def _is_tighter(view: ServerView, best: ServerView) -> bool:
 def _set_places(
     survey: Survey, view: ClusterView
 ) -> Iterable[tuple[Step, tuple[ServerId, ...] | None]]:
-    """Steps 1 to 4 for a gang larger than every server: the unit is a set of servers (G-5 d, G-25)."""
+    """Steps 1 to 4 for a gang that no server can hold: the unit is a set of servers (G-5 d, G-25)."""
     sets = _sets_of_class(survey, view)
     yield Step.SAME_AFFINITY, next(filter(None, map(survey.free_set, sets)), None)
     untouched = [v for v in survey.open if v.affinity == 0 and v.allocated == 0]

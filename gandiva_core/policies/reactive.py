@@ -42,6 +42,7 @@ from gandiva_core.model.job import JobPhase, JobSpec
 from gandiva_core.model.units import JobId, QueueName, ServerId
 from gandiva_core.model.view import ClusterView, JobView
 from gandiva_core.policies.cascade import NOTHING, Choice, Step, choose
+from gandiva_core.policies.sets import Ask, can_ever_host, is_possible, spread
 
 STARVING = "starving"
 REFUSED = "refused/"
@@ -237,32 +238,30 @@ class Reactive(msgspec.Struct, frozen=True):
 
 
 def _awaited(view: ClusterView, spec: JobSpec) -> Iterable[ServerId]:
-    """The least loaded server large enough; for a gang larger than any, as many of the least loaded as hold it."""
-    found: list[tuple[float, ServerId, int]] = [
-        (state.allocated / max(1, state.server.gpus), server_id, state.server.gpus)
-        for server_id, state in view.servers.items()
-        if state.server.partition == spec.partition
-    ]
-    gpus = spec.gpus
-    large = [item for item in found if item[2] >= gpus]
-    if large:
-        return (min(large)[1],)
-    if sum(item[2] for item in found) < gpus:
-        return ()
-    chosen: list[ServerId] = []
-    for _, server_id, size in sorted(found):
-        if gpus > 0:
-            chosen.append(server_id)
-            gpus -= size
-    return chosen
+    """The least loaded server that can ever hold the gang; where none can, the least loaded ones that together do."""
+    ask = Ask.of(spec)
+    by_load = sorted(
+        (state for state in view.servers.values() if state.server.partition == spec.partition),
+        key=lambda state: state.allocated / max(1, state.server.gpus),
+    )
+    for state in by_load:
+        if can_ever_host(ask, state.server):
+            return (state.server.server_id,)
+    rooms = ((state.server.gpus, state) for state in by_load)
+    return spread(ask, rooms, as_if_empty=True) or ()
 
 
 def _heads(view: ClusterView) -> list[JobView]:
-    """The first queued job of each queue and partition: one held up by its own limits holds up nobody else's."""
+    """The first queued job of each queue and partition: one held up by its own limits holds up nobody else's.
+
+    One that this cluster could not hold even if it were empty is nobody's head.
+    """
     heads: dict[tuple[QueueName, str], JobView] = {}
     for job_id in view.queue:
         job = view.jobs[job_id]
-        heads.setdefault((job.spec.queue, job.spec.partition), job)
+        line = (job.spec.queue, job.spec.partition)
+        if line not in heads and is_possible(Ask.of(job.spec), view.servers.values()):
+            heads[line] = job
     return list(heads.values())
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from gandiva_core.model.cluster import Server
 from gandiva_core.model.job import JobSpec, Worker
 from gandiva_core.model.units import ServerId
 from gandiva_core.model.view import ServerView
@@ -40,8 +41,33 @@ class Ask(msgspec.Struct, frozen=True):
         )
 
 
-def spread(ask: Ask, rooms: Iterable[Room]) -> tuple[ServerId, ...] | None:
+def can_ever_host(ask: Ask, server: Server) -> bool:
+    """Whether one server holds the whole gang when it is empty."""
+    return (
+        ask.gpus <= server.gpus
+        and ask.memory_mib <= server.memory_mib
+        and ask.vcores <= server.vcores
+    )
+
+
+def is_possible(ask: Ask, servers: Iterable[ServerView]) -> bool:
+    """Whether the gang fits on these servers when all of them are empty."""
+    usable = [view for view in servers if view.server.partition == ask.partition]
+    if any(can_ever_host(ask, view.server) for view in usable):
+        return True
+    rooms = [(view.server.gpus, view) for view in usable]
+    return spread(ask, _roomiest_first(rooms), as_if_empty=True) is not None
+
+
+def spread(
+    ask: Ask, rooms: Iterable[Room], *, as_if_empty: bool = False
+) -> tuple[ServerId, ...] | None:
     """Put the workers on servers in the order given, each server as full as it gets; None where some are left over.
+
+    Args:
+        ask: the gang.
+        rooms: GPUs that may be taken, by server.
+        as_if_empty: count all memory and vcores of a server as free.
 
     Returns:
         One server a worker, in rank order. Large workers choose first, equal ones by rank.
@@ -49,31 +75,31 @@ def spread(ask: Ask, rooms: Iterable[Room]) -> tuple[ServerId, ...] | None:
     waiting = sorted(range(len(ask.workers)), key=lambda rank: -ask.workers[rank].gpus)
     chosen: dict[int, ServerId] = {}
     for room, view in rooms:
-        waiting = _load(ask, waiting, room, view, chosen)
+        free = (view.memory_free_mib, view.vcores_free)
+        if as_if_empty:
+            free = (view.server.memory_mib, view.server.vcores)
+        for rank in _load(ask, waiting, (room, *free)):
+            chosen[rank] = view.server.server_id
+        waiting = [rank for rank in waiting if rank not in chosen]
         if not waiting:
             return tuple(chosen[rank] for rank in range(len(ask.workers)))
     return None
 
 
-def _load(
-    ask: Ask, waiting: Sequence[int], room: int, view: ServerView, chosen: dict[int, ServerId]
-) -> list[int]:
-    """Fill one server; returns who is left."""
-    memory_mib, vcores = view.memory_free_mib, view.vcores_free
-    left: list[int] = []
-    for at, rank in enumerate(waiting):
+def _load(ask: Ask, waiting: Sequence[int], free: tuple[int, int, int]) -> list[int]:
+    """Ranks that fill one server with so many GPUs, MiB and vcores."""
+    gpus, memory_mib, vcores = free
+    loaded: list[int] = []
+    for rank in waiting:
         worker = ask.workers[rank]
-        if worker.gpus <= room and worker.memory_mib <= memory_mib and worker.vcores <= vcores:
-            chosen[rank] = view.server.server_id
-            room -= worker.gpus
+        if worker.gpus <= gpus and worker.memory_mib <= memory_mib and worker.vcores <= vcores:
+            loaded.append(rank)
+            gpus -= worker.gpus
             memory_mib -= worker.memory_mib
             vcores -= worker.vcores
         elif ask.is_uniform:
-            # Where one does not fit, none of its equals does.
-            return [*left, *waiting[at:]]
-        else:
-            left.append(rank)
-    return left
+            break  # where one does not fit, none of its equals does
+    return loaded
 
 
 def smallest_set(ask: Ask, rooms: Sequence[Room]) -> tuple[ServerId, ...] | None:
