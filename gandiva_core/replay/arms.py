@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 
 from gandiva_core.config.settings import Settings
-from gandiva_core.messages.policy import Policy
+from gandiva_core.messages.policy import Policy, PolicyFactory
 from gandiva_core.model.errors import InputError
 from gandiva_core.runtime.ports import Arm
 
@@ -71,20 +71,27 @@ def known() -> str:
     return ", ".join([*STOCK_ARMS, *policies()])
 
 
+def policy_factory(name: str) -> PolicyFactory:
+    """The factory of a policy by name, without switches.
+
+    Raises:
+        InputError: unknown, or its package cannot be loaded.
+    """
+    entry = policies().get(name)
+    if entry is None:
+        raise InputError("policy", repr(name), f"one of {', '.join(policies())}")
+    try:
+        factory: PolicyFactory = entry.load()
+    except (ImportError, AttributeError) as error:
+        expected = f"a policy that loads from {entry.value}"
+        raise InputError("policy", f"{name!r}: {error}", expected) from error
+    return factory
+
+
 def create_policy(arm: Arm, settings: Settings) -> Policy:
     """The policy of an arm.
 
     Raises:
-        InputError: where the arm is a stock one or unknown, its package cannot be loaded, or the
-            policy knows none of a switch.
+        InputError: as `policy_factory`; also where the policy does not know a switch.
     """
-    entry = policies().get(arm.base)
-    if entry is None:
-        raise InputError("--arms", repr(arm.base), f"a policy: {', '.join(policies())}")
-    try:
-        factory = entry.load()
-    except (ImportError, AttributeError) as error:
-        expected = f"a policy that loads from {entry.value}"
-        raise InputError("--arms", f"{arm.base!r}: {error}", expected) from error
-    policy: Policy = factory(settings, arm.switches)
-    return policy
+    return policy_factory(arm.base)(settings, arm.switches)

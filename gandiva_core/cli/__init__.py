@@ -1,0 +1,1 @@
+"""Commands, one a file; each found by the entry point group `gandiva.commands`."""

@@ -1,0 +1,1 @@
+"""Playing traces into clusters: readers and generators, experiments, metrics, reports."""
