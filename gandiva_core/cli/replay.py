@@ -99,8 +99,8 @@ def replay(
             environment=os.environ,
         )
     )
-    for note in prepared.notes:
-        complain(note)
+    for finding in prepared.findings:
+        complain(finding)
     play(prepared, out, processes, progress)
 
 
@@ -118,7 +118,7 @@ def play(prepared: Prepared, out: Path, processes: int | None, mode: ProgressMod
         complain("interrupted before anything was played; no report")
         raise typer.Exit(ExitCode.INTERRUPTED)
     is_partial = result.is_interrupted or len(result.runs) < len(prepared.orders)
-    summary = summarise(result.runs, is_partial, prepared.notes)
+    summary = summarise(result.runs, is_partial)
     page = write_report(summary, result.runs, out)
     if result.is_interrupted:
         complain("interrupted: the report holds what was played, and says that it is partial")

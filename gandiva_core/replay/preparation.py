@@ -64,21 +64,25 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Prepared(msgspec.Struct, frozen=True):
-    """Runs to be made, and what the reader of their report must know.
+    """Runs to be made.
 
     Attributes:
         orders: by shape, then seed, then arm: those compared with each other stand together.
-        notes: one sentence each.
+        findings: what is wrong with the input and does not stop it, a line each, for the terminal.
     """
 
     orders: tuple[RunOrder, ...]
-    notes: tuple[str, ...]
+    findings: tuple[str, ...]
 
 
 class _Loaded(msgspec.Struct, frozen=True):
     trace: Trace
     sha256: str
-    notes: tuple[str, ...]
+    findings: tuple[str, ...]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (*self.findings, *self.trace.notes)
 
 
 class _Site(msgspec.Struct, frozen=True):
@@ -116,7 +120,13 @@ def prepare(request: Request) -> Prepared:
         notes.append(f"The trace names no cluster: {DEFAULT_CLUSTER} was taken.")
     if len(request.seeds) > 1 and request.trace not in synthesis.GENERATORS:
         notes.append("The trace is a file, the same for every seed: seeds differ in nothing.")
-    return Prepared(orders=tuple(orders), notes=tuple(dict.fromkeys(notes)))
+    told = tuple(dict.fromkeys(notes))
+    found = [finding for each in loaded.values() for finding in each.findings]
+    found += [note for order in orders for note in order.plan.notes]
+    return Prepared(
+        orders=tuple(msgspec.structs.replace(order, notes=told) for order in orders),
+        findings=tuple(dict.fromkeys([*site.notes, *found])),
+    )
 
 
 def load(request: Request, seed: int) -> _Loaded:
@@ -129,7 +139,7 @@ def load(request: Request, seed: int) -> _Loaded:
         check_trace_path(request.trace, path)
         reading = registry.read(path, format_name=request.format_name, options=request.read_options)
         trace, told = reading.trace, reading.report()
-    return _Loaded(trace, digest(trace.jobs), (*told, *trace.notes))
+    return _Loaded(trace, digest(trace.jobs), tuple(told))
 
 
 def check_trace_path(text: str, path: Path) -> None:

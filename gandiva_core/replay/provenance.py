@@ -60,7 +60,7 @@ def versions() -> Mapping[str, str]:
 
 def digest(message: object) -> str:
     """sha256 of a message's JSON, for "is this the same as that"; the same message, the same digest."""
-    return hashlib.sha256(msgspec.json.encode(message, order="deterministic")).hexdigest()
+    return hashlib.sha256(msgspec.json.encode(message)).hexdigest()
 
 
 def file_digest(path: Path) -> str:

@@ -25,7 +25,6 @@ def remarks(summary: Summary, runs: Sequence[RunDetails]) -> list[Remark]:
     """Warnings first."""
     found = [*completeness(summary, runs), *stuck(summary), *comparability(summary)]
     found += [*left_out(summary), *waits(summary), *substance(summary)]
-    found += [Remark(note) for note in summary.notes]
     return sorted(found, key=lambda remark: not remark.is_warning)
 
 
@@ -125,6 +124,6 @@ def substance(summary: Summary) -> list[Remark]:
     else:
         text = (
             "No ResourceManager took part: stock schedulers are models here. "
-            f"`gandiva replay --engine yarn` runs Hadoop's own class. {model}"
+            f"With --engine yarn Hadoop's own class runs. {model}"
         )
     return [Remark(text)]

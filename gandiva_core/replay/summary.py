@@ -110,15 +110,12 @@ class Summary(msgspec.Struct, frozen=True):
     notes: tuple[str, ...]
 
 
-def summarise(
-    runs: Sequence[RunDetails], partial: bool = False, notes: Sequence[str] = ()
-) -> Summary:
+def summarise(runs: Sequence[RunDetails], partial: bool = False) -> Summary:
     """Join runs, at least one, of one comparison.
 
     Args:
         runs: in the order in which arms and shapes are to be shown.
         partial: whether runs that were asked for are missing.
-        notes: sentences for the reader that come from outside the runs.
     """
     names = dict.fromkeys(run.shape for run in runs)
     shapes = {name: shape_summary(name, runs) for name in names}
@@ -145,7 +142,7 @@ def summarise(
         shapes=shapes,
         partial=partial or not all(run.is_complete for run in runs),
         left_out=left_out(runs, shape),
-        notes=tuple(dict.fromkeys([*notes, *(note for run in runs for note in run.notes)])),
+        notes=tuple(dict.fromkeys(note for run in runs for note in run.notes)),
     )
 
 

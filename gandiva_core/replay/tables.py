@@ -17,6 +17,7 @@ from gandiva_core.replay.wording import (
     count,
     instant,
     interval,
+    plural,
     ratio,
     share,
     span,
@@ -148,7 +149,7 @@ def seeds_table(runs: Sequence[RunDetails], unit: TimeUnit) -> Table:
     by_key = {(run.seed, run.arm): run for run in runs}
     head = ["seed"]
     for name in names:
-        head += [f"{name}: mean JCT", f"{name}: makespan"]
+        head += [f"mean JCT, {name}", f"makespan, {name}"]
     rows = []
     for seed in sorted({run.seed for run in runs}):
         cells = [str(seed)]
@@ -171,8 +172,10 @@ def breakdown_table(
             groups.setdefault(key(job), {}).setdefault(run.arm, []).append(job)
     head = [label, "jobs"]
     for name in names:
-        head += [f"{name}: mean JCT", f"{name}: mean queueing"]
-    head += [f"{BASELINE} ÷ {name}" for name in names if BASELINE in names and name != BASELINE]
+        head += [f"mean JCT, {name}", f"mean queueing, {name}"]
+    head += [
+        f"JCT, {BASELINE} ÷ {name}" for name in names if BASELINE in names and name != BASELINE
+    ]
     rows = [
         breakdown_row(value, groups[value], names, unit)
         for value in sorted(groups, key=lambda value: group_order(value, groups[value]))
@@ -232,7 +235,7 @@ def story(
         other = jobs.get(job.job_id)
         facts.append(f"under {name}: JCT {unit.of(other.jct_s if other else None)}")
     return Story(
-        title=f"{job.name}: {job.model or 'model not named'}, {job.gpus} GPU, "
+        title=f"{job.name}: {job.model or 'model not named'}, {plural(job.gpus, 'GPU')}, "
         f"kept waiting {span(job.delay_s or 0.0)}",
         facts=tuple(facts),
         lines=tuple((instant(moment.at_s), moment.text) for moment in job.story),

@@ -24,7 +24,7 @@ class TimeUnit(msgspec.Struct, frozen=True):
     seconds: float
 
     def of(self, value_s: float | None) -> str:
-        """A duration with its unit; one decimal, three below ten."""
+        """A duration with its unit; one decimal, two below ten."""
         if value_s is None:
             return MISSING
         return f"{self.number(value_s)} {self.name}"
@@ -32,7 +32,7 @@ class TimeUnit(msgspec.Struct, frozen=True):
     def number(self, value_s: float) -> str:
         """A duration without the unit."""
         value = value_s / self.seconds
-        return f"{value:,.1f}" if abs(value) >= 10 else f"{value:.3g}"
+        return f"{value:,.1f}" if abs(value) >= 10 else f"{value:.2f}"
 
 
 SECONDS = TimeUnit("s", 1.0)
@@ -52,7 +52,10 @@ def ratio(value: float | None) -> str:
 
 def interval(bounds: Interval | None) -> str:
     """An interval, low to high."""
-    return MISSING if bounds is None else f"{bounds[0]:.2f} – {bounds[1]:.2f}"
+    if bounds is None:
+        return MISSING
+    low, high = bounds
+    return f"{low:.2f} – {high:.2f}" if high < 10 else f"{low:.1f} – {high:.1f}"
 
 
 def share(value: float | None) -> str:
