@@ -23,5 +23,5 @@ def test_a_quick_run_gives_one_row_with_every_column() -> None:
 
 @pytest.mark.parametrize(("gpus", "parts"), [(1, [1]), (4, [4]), (8, [4, 4])])
 def test_gangs_have_one_container_a_server(gpus: int, parts: list[int]) -> None:
-    workers = core._spec(0, gpus, core.QUICK).workers  # noqa: SLF001 - the shape is what is tested
+    workers = core._spec(0, gpus, core.QUICK).workers
     assert [worker.gpus for worker in workers] == parts
