@@ -90,7 +90,36 @@ KEYS: tuple[Key, ...] = (
         reader=Reader.CORE,
         field="gang_wait_s",
     ),
+    Key(
+        name=PREFIX + "bridge.token-file",
+        unit=Unit.TEXT,
+        default="",
+        reason="File of mode 0600 with the secret of the bridge. Not set: the bridge stays closed.",
+        reader=Reader.PLUGIN,
+    ),
+    Key(
+        name=PREFIX + "bridge.port",
+        unit=Unit.COUNT,
+        default="0",
+        reason="Loopback port of the bridge; 0 takes a free one.",
+        reader=Reader.PLUGIN,
+    ),
+    Key(
+        name=PREFIX + "bridge.read-timeout-ms",
+        unit=Unit.MILLISECONDS,
+        default="30000",
+        reason="An idle connection of the bridge is closed after this: thirty long polls.",
+        reader=Reader.PLUGIN,
+    ),
+    Key(
+        name=PREFIX + "bridge.events.max",
+        unit=Unit.COUNT,
+        default="100000",
+        reason="Events kept for a core that does not fetch them; then all are dropped for one resync. About 50 MB.",
+        reader=Reader.PLUGIN,
+    ),
 )
 
 BY_NAME = {key.name: key for key in KEYS}
-BY_ENVIRONMENT_NAME = {key.environment_name: key for key in KEYS}
+BY_ENVIRONMENT_NAME = {key.environment_name: key for key in KEYS if key.field}
+"""Only the core's: an environment variable does not reach the plug-in."""

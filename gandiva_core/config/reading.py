@@ -54,8 +54,8 @@ def problems(*sources: Source) -> Iterator[InputError]:
         key = BY_NAME.get(name)
         if key is None:
             yield InputError(f"{located.place}: {name}", "an unknown key", _suggestion(name))
-        elif key.field:
-            yield from _field_problem(key, located)
+        else:
+            yield from _value_problem(key, located)
 
 
 def _merged(sources: Sequence[Source]) -> dict[str, Located]:
@@ -72,10 +72,11 @@ def _fields(merged: Source) -> dict[str, float | str]:
     return {key.field: _parse(key, located) for key, located in known if key.field}
 
 
-def _field_problem(key: Key, located: Located) -> Iterator[InputError]:
-    """The one thing wrong with this value, if anything."""
+def _value_problem(key: Key, located: Located) -> Iterator[InputError]:
+    """The one thing wrong with this value, if anything; bounds of the plug-in's own keys are the plug-in's."""
     try:
-        Settings.model_validate({key.field: _parse(key, located)})
+        value = _parse(key, located)
+        Settings.model_validate({key.field: value} if key.field else {})
     except InputError as problem:
         yield problem
     except ValidationError as invalid:
@@ -122,7 +123,7 @@ def _stated(key: Key) -> str:
         Unit.QUANTA: "a number of quanta",
         Unit.TEXT: "text",
     }[key.unit]
-    return f"{wanted}, default {key.default}"
+    return f"{wanted}, default {key.default}" if key.default else wanted
 
 
 def _suggestion(name: str) -> str:

@@ -60,11 +60,12 @@ def test_modules_are_short() -> None:
 
 
 def test_functions_are_short() -> None:
+    """Bodies are counted: the options in a command's signature are a table."""
     long = [
         f"{short(path)}:{function.lineno} {function.name}"
         for path, tree in parsed(*PACKAGES, "tests")
         for function in functions(tree)
-        if (function.end_lineno or 0) - function.lineno >= FUNCTION_LINES_MAX
+        if (function.end_lineno or 0) - function.body[0].lineno >= FUNCTION_LINES_MAX
     ]
     assert long == []
 

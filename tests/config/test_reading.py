@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from gandiva_core.config.keys import BY_NAME, KEYS, PREFIX
+from gandiva_core.config.keys import BY_NAME, KEYS, PREFIX, Reader
 from gandiva_core.config.reading import Located, environment_source, problems, read_settings
 from gandiva_core.config.settings import Settings
 from gandiva_core.model.errors import InputError
@@ -66,6 +69,7 @@ def test_other_peoples_keys_are_ignored() -> None:
         ("starving-after-quanta", "nan", "number of quanta"),
         ("starving-after-quanta", "1e999", "number of quanta"),
         ("gang.wait-ms", "-1", "greater than or equal to 0"),
+        ("bridge.port", "http", "whole number"),
     ],
 )
 def test_a_bad_value_names_place_key_found_and_expected(
@@ -90,6 +94,20 @@ def test_an_unknown_key_of_ours_is_an_error_with_the_likely_name() -> None:
 def test_all_problems_are_told_in_the_order_of_the_names() -> None:
     bad = located("quantum-ms", "x") | located("height.max", "y") | located("gang.wait-ms", "1")
     assert [problem.place.rpartition(".")[2] for problem in problems(bad)] == ["max", "quantum-ms"]
+
+
+def test_the_plug_ins_keys_are_known_and_set_nothing_here() -> None:
+    assert read_settings(located("bridge.port", "4711")) == Settings()
+
+
+def test_the_plug_ins_own_constants_are_the_catalogues(repo_root: Path) -> None:
+    """Every key in Java is in the catalogue, with the same default, and read by the plug-in there."""
+    folder = repo_root / "yarn_plugin" / "src" / "main" / "java" / "org" / "gandiva" / "yarn"
+    text = (folder / "GandivaConfiguration.java").read_text()
+    names = dict(re.findall(r"String (\w+) = PREFIX \+ \"([^\"]+)\";", text))
+    defaults = dict(re.findall(r"int (\w+)_DEFAULT = ([\d_]+);", text))
+    java = {PREFIX + name: defaults.get(key, "").replace("_", "") for key, name in names.items()}
+    assert java == {key.name: key.default for key in KEYS if key.reader is not Reader.CORE}
 
 
 def test_settings_cannot_be_changed() -> None:
