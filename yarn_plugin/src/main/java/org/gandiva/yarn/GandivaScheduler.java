@@ -1,14 +1,262 @@
 package org.gandiva.yarn;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.nio.file.Paths;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.Lock;
+import java.util.function.Supplier;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
+import org.apache.hadoop.yarn.api.records.ApplicationId;
+import org.apache.hadoop.yarn.api.records.ContainerId;
+import org.apache.hadoop.yarn.api.records.ContainerStatus;
+import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.api.records.ResourceRequest;
+import org.apache.hadoop.yarn.api.records.SchedulingRequest;
+import org.apache.hadoop.yarn.exceptions.YarnException;
+import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttempt;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerEventType;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.Allocation;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ContainerUpdates;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.ResourceCommitRequest;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerApp;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerNode;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.SchedulerEvent;
+import org.gandiva.yarn.gateway.BridgeServer;
+import org.gandiva.yarn.gateway.EventQueue;
 import org.gandiva.yarn.gateway.GandivaGateway;
+import org.gandiva.yarn.gateway.ProtocolException;
+import org.gandiva.yarn.gateway.Substrate;
+import org.gandiva.yarn.gateway.TokenFile;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
-/** Hadoop's CapacityScheduler with GPU placement decided outside of it. */
-public class GandivaScheduler extends CapacityScheduler {
-  private final GandivaGateway gateway = new GandivaGateway();
+/**
+ * Hadoop's CapacityScheduler with GPU containers placed by the core process. Queues, ACLs, limits
+ * of masters, node labels, metrics, and every ask without a GPU stay Hadoop's.
+ *
+ * <p>An exception out of {@link #handle} would end the ResourceManager. So super's method runs
+ * exactly once and outside of our try blocks, and only our own code is caught, counted and logged.
+ * No thread of the ResourceManager ever waits for the core.
+ */
+public class GandivaScheduler extends CapacityScheduler implements Substrate {
+  private static final Logger LOG = LoggerFactory.getLogger(GandivaScheduler.class);
+
+  private final CommitGate gate = new CommitGate();
+  private final ForeignGpuGuard guard = new ForeignGpuGuard();
+  private final AtomicLong ownErrors = new AtomicLong();
+  private final GangCommitter committer = new GangCommitter(this, gate, writeLock);
+  private EventQueue events;
+  private GandivaGateway gateway;
+  private SchedulerEvents translation;
+  private OverSubscription overSubscription;
+  private BridgeServer bridge;
 
   /** Returns what the core process calls. */
   public GandivaGateway gateway() {
     return gateway;
+  }
+
+  /** Returns how often code of this plug-in failed and was caught. */
+  public long ownErrors() {
+    return ownErrors.get();
+  }
+
+  /** Returns how many GPU proposals of stock code were refused. */
+  public long foreignGpusRefused() {
+    return guard.refusedTotal();
+  }
+
+  @Override
+  public void serviceInit(Configuration conf) throws Exception {
+    GandivaConfiguration settings = new GandivaConfiguration(conf);
+    events = new EventQueue(settings.eventsMax());
+    gateway = new GandivaGateway(this, events);
+    overSubscription = new OverSubscription(settings.heightMax());
+    translation = new SchedulerEvents(this, overSubscription, this::offer);
+    super.serviceInit(conf);
+  }
+
+  @Override
+  public void serviceStart() throws Exception {
+    super.serviceStart();
+    GandivaConfiguration settings = new GandivaConfiguration(getConfig());
+    if (settings.tokenFile() != null) {
+      bridge = openBridge(settings);
+      LOG.info("Gandiva's bridge listens on loopback port {}", bridge.port());
+    }
+    // The core as a child of this service is started here once it exists.
+  }
+
+  private BridgeServer openBridge(GandivaConfiguration settings) {
+    try {
+      String token = TokenFile.read(Paths.get(settings.tokenFile()));
+      return BridgeServer.start(gateway, token, settings.port(), settings.readTimeoutMs());
+    } catch (IOException e) {
+      throw new YarnRuntimeException(GandivaConfiguration.TOKEN_FILE + ": " + e.getMessage());
+    }
+  }
+
+  @Override
+  public void serviceStop() throws Exception {
+    if (bridge != null) {
+      bridge.close();
+    }
+    super.serviceStop();
+  }
+
+  @Override
+  public void handle(SchedulerEvent event) {
+    SchedulerEvent passed = own(() -> translation.before(event), event);
+    super.handle(passed);
+    SchedulerEvent follower = own(() -> translation.followerOf(passed), null);
+    if (follower != null) {
+      super.handle(follower);
+    }
+    own(() -> translation.after(passed));
+  }
+
+  @Override
+  public Allocation allocate(
+      ApplicationAttemptId attempt,
+      List<ResourceRequest> asks,
+      List<SchedulingRequest> schedulingRequests,
+      List<ContainerId> releases,
+      List<String> blacklistAdditions,
+      List<String> blacklistRemovals,
+      ContainerUpdates updates) {
+    GpuRequests.check(this, schedulingRequests, updates);
+    Lock shared = gate.shared(attempt);
+    shared.lock();
+    try {
+      return super.allocate(
+          attempt,
+          asks,
+          schedulingRequests,
+          releases,
+          blacklistAdditions,
+          blacklistRemovals,
+          updates);
+    } finally {
+      shared.unlock();
+      own(() -> translation.onHeartbeat(attempt));
+    }
+  }
+
+  @Override
+  @SuppressWarnings({"rawtypes", "unchecked"})
+  public boolean tryCommit(Resource cluster, ResourceCommitRequest request, boolean updatePending) {
+    ResourceCommitRequest<FiCaSchedulerApp, FiCaSchedulerNode> proposal = request;
+    if (own(() -> guard.refuses(proposal), false)) {
+      ForeignGpuGuard.releaseUnconfirmed(proposal);
+      own(() -> translation.onForeignGpu(proposal, guard.count(proposal)));
+      return false;
+    }
+    return super.tryCommit(cluster, request, updatePending);
+  }
+
+  @Override
+  protected void completedContainerInternal(
+      RMContainer container, ContainerStatus status, RMContainerEventType event) {
+    boolean isTold = own(() -> translation.isLiveGpuContainer(container), false);
+    super.completedContainerInternal(container, status, event);
+    if (isTold) {
+      own(() -> translation.onCompleted(container, status));
+    }
+  }
+
+  @Override
+  public String moveApplication(ApplicationId app, String queue) throws YarnException {
+    String moved = super.moveApplication(app, queue);
+    own(() -> translation.onMoved(app));
+    return moved;
+  }
+
+  @Override
+  public Resource getMaximumResourceCapability() {
+    Resource maximum = super.getMaximumResourceCapability();
+    return overSubscription == null ? maximum : overSubscription.capPhysical(maximum);
+  }
+
+  @Override
+  public Resource getMaximumResourceCapability(String queue) {
+    Resource maximum = super.getMaximumResourceCapability(queue);
+    return overSubscription == null ? maximum : overSubscription.capPhysical(maximum);
+  }
+
+  // What the gateway asks.
+
+  @Override
+  public String schedulerClass() {
+    return getClass().getName();
+  }
+
+  @Override
+  public List<ObjectNode> snapshot() {
+    return new Snapshot(this).write();
+  }
+
+  @Override
+  public ObjectNode apply(ObjectNode effect) throws ProtocolException {
+    String op = effect.path("op").asText();
+    switch (op) {
+      case "commit_gang":
+        return committer.commit(effect);
+      case "release_gang":
+        return committer.release(effect);
+      default:
+        throw ProtocolException.badRequest(
+            "op: found \"" + op + "\", expected commit_gang or release_gang");
+    }
+  }
+
+  // What the parts of the plug-in share.
+
+  long nowMs() {
+    return getClock().getTime();
+  }
+
+  /** Returns the attempt of an application that the scheduler holds; null where there is none. */
+  FiCaSchedulerApp liveAttempt(RMApp app) {
+    RMAppAttempt attempt = app == null ? null : app.getCurrentAppAttempt();
+    FiCaSchedulerApp live =
+        attempt == null ? null : getApplicationAttempt(attempt.getAppAttemptId());
+    return live == null || live.isStopped() ? null : live;
+  }
+
+  /** Forgets what is kept for an attempt that ended. */
+  void forget(ApplicationAttemptId attempt) {
+    gate.forget(attempt);
+    guard.forget(attempt.getApplicationId());
+  }
+
+  private void offer(ObjectNode event) {
+    event.put("at_ms", nowMs());
+    events.offer(event);
+  }
+
+  private void own(Runnable code) {
+    own(
+        () -> {
+          code.run();
+          return null;
+        },
+        null);
+  }
+
+  private <T> T own(Supplier<T> code, T otherwise) {
+    try {
+      return code.get();
+    } catch (RuntimeException | LinkageError | AssertionError e) {
+      ownErrors.incrementAndGet();
+      LOG.error("Gandiva failed; the ResourceManager goes on without its part", e);
+      return otherwise;
+    }
   }
 }

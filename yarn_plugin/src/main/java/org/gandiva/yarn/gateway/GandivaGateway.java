@@ -1,4 +1,131 @@
 package org.gandiva.yarn.gateway;
 
-/** What the core process calls. */
-public final class GandivaGateway {}
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.List;
+import org.apache.hadoop.util.VersionInfo;
+
+/**
+ * What the core process calls: JSON texts in and out, described in docs/BRIDGE.md. One session at a
+ * time is valid; a new hello ends the one before.
+ */
+public final class GandivaGateway {
+  /** The version of the messages. */
+  public static final int PROTOCOL = 1;
+
+  private static final int WAIT_MS_MAX = 1000;
+  private static final int BATCH_MAX = 10_000;
+
+  private final Substrate substrate;
+  private final EventQueue events;
+  private volatile long epoch;
+  private volatile long lastTakenNs = System.nanoTime();
+  private long lastSequence;
+  private String lastReply;
+
+  /** Creates the gateway of a scheduler. */
+  public GandivaGateway(Substrate substrate, EventQueue events) {
+    this.substrate = substrate;
+    this.events = events;
+  }
+
+  /** Opens a session: a new epoch, whose first batch is a snapshot. */
+  public synchronized String hello(String json) {
+    return Json.reply(
+        reply -> {
+          long protocol = Json.whole(Json.parse(json), "protocol");
+          if (protocol != PROTOCOL) {
+            throw new ProtocolException(
+                "PROTOCOL", "protocol: found " + protocol + ", expected " + PROTOCOL);
+          }
+          epoch++;
+          lastSequence = 0;
+          lastReply = null;
+          events.reset();
+          reply.put("protocol", PROTOCOL);
+          reply.put("epoch", epoch);
+          reply.put("scheduler_class", substrate.schedulerClass());
+          reply.put("hadoop_version", VersionInfo.getVersion());
+        });
+  }
+
+  /** Returns the next events, waiting for the first one as long as the caller wishes. */
+  public String takeEvents(String json) {
+    return Json.reply(reply -> takeEvents(Json.parse(json), reply));
+  }
+
+  private void takeEvents(ObjectNode request, ObjectNode reply) throws Exception {
+    checkEpoch(request);
+    int max = Math.max(1, Math.min(BATCH_MAX, Json.count(request, "max", 1000)));
+    int waitMs = Math.min(WAIT_MS_MAX, Json.count(request, "wait_ms", 0));
+    lastTakenNs = System.nanoTime();
+    List<ObjectNode> taken = events.take(max, waitMs, substrate::snapshot);
+    checkEpoch(request);
+    lastTakenNs = System.nanoTime();
+    reply.put("epoch", epoch);
+    long first = taken.isEmpty() ? events.nextSequence() : taken.get(0).path("seq").asLong();
+    reply.put("first_seq", first);
+    ArrayNode list = reply.putArray("events");
+    taken.forEach(list::add);
+    reply.put("more", events.hasMore());
+  }
+
+  /** Applies effects in order. A repeated sequence number gets the remembered reply. */
+  public synchronized String apply(String json) {
+    ObjectNode request;
+    long sequence;
+    try {
+      request = Json.parse(json);
+      checkEpoch(request);
+      sequence = Json.whole(request, "seq");
+      if (sequence == lastSequence && lastReply != null) {
+        return lastReply;
+      }
+      if (sequence != lastSequence + 1) {
+        throw new ProtocolException(
+            "BAD_SEQUENCE", "seq: found " + sequence + ", expected " + (lastSequence + 1));
+      }
+    } catch (ProtocolException e) {
+      return Json.reply(
+          reply -> {
+            throw e;
+          });
+    }
+    lastReply = Json.reply(reply -> apply(request, reply));
+    lastSequence = sequence;
+    return lastReply;
+  }
+
+  private void apply(ObjectNode request, ObjectNode reply) throws ProtocolException {
+    List<ObjectNode> effects = Json.objects(request, "effects");
+    ArrayNode results = reply.putArray("results");
+    for (ObjectNode effect : effects) {
+      results.add(one(effect));
+    }
+  }
+
+  /** One bad effect is refused by itself: the others of the message stand. */
+  private ObjectNode one(ObjectNode effect) {
+    try {
+      return substrate.apply(effect);
+    } catch (ProtocolException e) {
+      return Json.object()
+          .put("id", effect.path("id").asText())
+          .put("code", e.kind())
+          .put("detail", e.getMessage());
+    }
+  }
+
+  private void checkEpoch(ObjectNode request) throws ProtocolException {
+    long found = Json.whole(request, "epoch");
+    if (found != epoch) {
+      throw new ProtocolException(
+          "STALE_EPOCH", "epoch: found " + found + ", the session is " + epoch);
+    }
+  }
+
+  /** Returns how long ago the core fetched events; the breaker of the live plug-in reads it. */
+  public long silenceMs() {
+    return (System.nanoTime() - lastTakenNs) / 1_000_000;
+  }
+}

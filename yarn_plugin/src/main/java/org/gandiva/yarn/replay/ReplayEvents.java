@@ -51,7 +51,10 @@ final class ReplayEvents implements EventPump.Observer {
     switch (event.getType()) {
       case CONTAINER_ALLOCATED:
         allocatedCount++;
-        unheard.add(app);
+        SimulatedMaster master = masters.get(app);
+        if (master != null && master.phase() == SimulatedMaster.Phase.RUNNING) {
+          unheard.add(app); // Else it is the master's own container, which nobody fetches.
+        }
         break;
       case CONTAINER_FINISHED:
         unheard.add(app);

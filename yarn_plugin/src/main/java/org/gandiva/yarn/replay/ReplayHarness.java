@@ -37,10 +37,11 @@ public final class ReplayHarness {
       String name = names.next();
       properties.put(name, given.get(name).asText());
     }
-    long startMs = Math.round(1000 * request.path("epoch_s").asDouble(1));
+    long timestampMs = Math.round(1000 * request.path("epoch_s").asDouble(1));
     session =
         new ReplaySession(
-            ReplayConfiguration.build(Json.text(request, "conf_dir", null), properties), startMs);
+            ReplayConfiguration.build(Json.text(request, "conf_dir", null), properties),
+            timestampMs);
     actions = new ReplayActions(session);
     waiting = new WaitingMasters(session);
     reply.put("scheduler_class", session.scheduler().getClass().getName());
@@ -68,9 +69,7 @@ public final class ReplayHarness {
   }
 
   private void step(ObjectNode request, ObjectNode reply) throws Exception {
-    started()
-        .clock()
-        .advanceTo(session.startMs() + Math.round(1000 * Json.number(request, "now_s")));
+    started().clock().advanceTo(Math.round(1000 * Json.number(request, "now_s")));
     boolean isChanged = false;
     session.beatUnheard();
     for (ObjectNode action : Json.objects(request, "actions")) {

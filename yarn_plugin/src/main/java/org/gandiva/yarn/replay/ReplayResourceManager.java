@@ -23,11 +23,13 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.SchedulerEv
  */
 final class ReplayResourceManager extends ResourceManager {
   private final VirtualClock clock;
+  private final long clusterTimestampMs;
   private final EventPump pump = new EventPump();
   private final Queue<ApplicationAttemptId> launched = new ArrayDeque<>();
 
-  ReplayResourceManager(VirtualClock clock) {
+  ReplayResourceManager(VirtualClock clock, long clusterTimestampMs) {
     this.clock = clock;
+    this.clusterTimestampMs = clusterTimestampMs;
   }
 
   EventPump pump() {
@@ -51,7 +53,7 @@ final class ReplayResourceManager extends ResourceManager {
   protected void serviceStart() throws Exception {
     super.serviceStart();
     // Application ids carry it: a wall-clock value would make every run different.
-    setClusterTimeStamp(clock.getTime());
+    setClusterTimeStamp(clusterTimestampMs);
     pump.drain();
   }
 

@@ -31,20 +31,18 @@ final class ReplaySession {
   private final ReplayEvents events;
   private final boolean placesGpusItself;
   private boolean outstandingUnknown;
-  private final long startMs;
   private long heartbeats;
   private long rounds;
 
-  ReplaySession(YarnConfiguration conf, long startMs) {
+  ReplaySession(YarnConfiguration conf, long clusterTimestampMs) {
     this.conf = conf;
-    this.startMs = startMs;
-    this.clock = new VirtualClock(startMs);
+    this.clock = new VirtualClock();
     DefaultMetricsSystem.setMiniClusterMode(true);
     QueueMetrics.clearQueueMetrics();
     ClusterMetrics.destroy();
     SecurityUtil.setConfiguration(conf);
     ResourceUtils.resetResourceTypes(conf);
-    rm = new ReplayResourceManager(clock);
+    rm = new ReplayResourceManager(clock, clusterTimestampMs);
     rm.init(conf);
     rm.start();
     events = new ReplayEvents(rm.getRMContext(), mastersByApp);
@@ -55,10 +53,6 @@ final class ReplaySession {
 
   YarnConfiguration configuration() {
     return conf;
-  }
-
-  long startMs() {
-    return startMs;
   }
 
   VirtualClock clock() {

@@ -2,13 +2,9 @@ package org.gandiva.yarn.replay;
 
 import org.apache.hadoop.yarn.util.Clock;
 
-/** The time of a replay: moved by its driver, never by itself, and never backwards. */
+/** The time of a replay, from 0: moved by its driver, never by itself, and never backwards. */
 final class VirtualClock implements Clock {
   private volatile long nowMs;
-
-  VirtualClock(long startMs) {
-    this.nowMs = startMs;
-  }
 
   @Override
   public long getTime() {

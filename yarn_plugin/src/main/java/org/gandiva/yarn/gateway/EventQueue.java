@@ -1,0 +1,158 @@
+package org.gandiva.yarn.gateway;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
+
+/**
+ * Events on their way to the core. Offering never waits: when the queue is full, or nobody listens,
+ * everything is dropped, and the next batch is one whole snapshot instead.
+ */
+public final class EventQueue {
+  private final int countMax;
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition arrived = lock.newCondition();
+  private final Deque<ObjectNode> waiting = new ArrayDeque<>();
+  private boolean mustResync = true;
+  private long nextSequence;
+  private long overflows;
+
+  /** Creates a queue that keeps at most this many events. */
+  public EventQueue(int countMax) {
+    this.countMax = countMax;
+  }
+
+  /** Adds an event; never blocks for longer than other threads add or take one. */
+  public void offer(ObjectNode event) {
+    lock.lock();
+    try {
+      if (mustResync) {
+        return; // The snapshot to come will hold it.
+      }
+      if (waiting.size() >= countMax) {
+        overflows++;
+        drop();
+        return;
+      }
+      add(event);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Drops everything; the next batch is a snapshot. */
+  public void reset() {
+    lock.lock();
+    try {
+      drop();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void drop() {
+    waiting.clear();
+    mustResync = true;
+    arrived.signalAll();
+  }
+
+  private void add(ObjectNode event) {
+    event.put("seq", nextSequence++);
+    waiting.add(event);
+    arrived.signalAll();
+  }
+
+  /**
+   * Takes the oldest events, waiting for the first one.
+   *
+   * @param snapshot makes the parts of a snapshot; called without any lock of this queue
+   */
+  public List<ObjectNode> take(int max, long waitMs, Supplier<List<ObjectNode>> snapshot)
+      throws InterruptedException {
+    long leftNs = TimeUnit.MILLISECONDS.toNanos(waitMs);
+    if (beginResync()) {
+      addFirst(snapshot.get());
+    }
+    lock.lockInterruptibly();
+    try {
+      while (waiting.isEmpty() && !mustResync && leftNs > 0) {
+        leftNs = arrived.awaitNanos(leftNs);
+      }
+      List<ObjectNode> taken = new ArrayList<>();
+      while (!waiting.isEmpty() && taken.size() < max && !endsBatch(taken)) {
+        taken.add(waiting.poll());
+      }
+      return taken;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** A part of a snapshot is as large as a message may be: it travels alone. */
+  private static boolean endsBatch(List<ObjectNode> taken) {
+    return !taken.isEmpty() && taken.get(taken.size() - 1).has("parts");
+  }
+
+  private boolean beginResync() {
+    lock.lock();
+    try {
+      boolean begins = mustResync;
+      // What happens from now on is queued behind the snapshot that is about to be made.
+      mustResync = false;
+      return begins;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void addFirst(List<ObjectNode> parts) {
+    lock.lock();
+    try {
+      if (mustResync) {
+        return; // Overflowed meanwhile: the next batch makes another one.
+      }
+      List<ObjectNode> later = new ArrayList<>(waiting);
+      waiting.clear();
+      parts.forEach(this::add);
+      later.forEach(this::add);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Returns whether more events wait. */
+  public boolean hasMore() {
+    lock.lock();
+    try {
+      return mustResync || !waiting.isEmpty();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Returns the sequence number that the next event will get. */
+  public long nextSequence() {
+    lock.lock();
+    try {
+      return nextSequence;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Returns how often events were dropped because the queue was full. */
+  public long overflows() {
+    lock.lock();
+    try {
+      return overflows;
+    } finally {
+      lock.unlock();
+    }
+  }
+}
