@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -18,28 +18,36 @@ from yarn_plugin.replay.preemption import PreemptionRounds
 from yarn_plugin.replay.rm import ReplayedRm, ReplayError
 from yarn_plugin.replay.stock import QueueRule, StockSubstrate, own_queue
 
+Connect = Callable[[Path], ReplayedRm]
+"""Brings a JVM that waits for its ResourceManager and logs to the file given."""
+
 _QUICK_START = ("-XX:TieredStopAtLevel=1",)
 """The first compiler only: a nine-day run takes 15 CPU s instead of 24, since it is over before the second one pays."""
 
 _FIXES = {
     "NO_JAVA": "a JDK 17 in JAVA_HOME or on PATH",
-    "NOT_BUILT": "the built plug-in: run `make plugin`",
+    "NOT_BUILT": "its jar and class path: run `make plugin`",
 }
 
 
-def open_engine(setup: RunSetup, faults: Sequence[ServerFault] = ()) -> OpenedSubstrate:
+def open_engine(
+    setup: RunSetup,
+    faults: Sequence[ServerFault] = (),
+    connect: Connect | None = None,
+) -> OpenedSubstrate:
     """Start a ResourceManager for one run.
 
     Args:
         setup: arm, cluster, folders.
-        faults: servers that leave and come back, for tests.
+        faults: servers that leave and come back.
+        connect: brings the JVM; None starts one that ends with the substrate.
 
     Raises:
         InputError: for an arm that no ResourceManager runs, bad configuration, no JDK, or a plug-in that is not built.
         ReplayError: where the JVM or the ResourceManager in it does not come up.
     """
     configuration = prepare(setup)
-    rm = start_jvm(Path(setup.work_dir) / "resourcemanager.log")
+    rm = (connect or start_jvm)(Path(setup.work_dir) / "resourcemanager.log")
     try:
         started = rm.start(configuration.conf_dir, configuration.properties)
         substrate = _substrate(setup, configuration, rm, FaultPlan(setup.cluster, faults))
@@ -68,12 +76,18 @@ def start_jvm(log_file: Path) -> ReplayedRm:
     except GatewayError as error:
         jvm.close()
         if error.kind in _FIXES:
-            raise InputError("--engine yarn", str(error), _FIXES[error.kind]) from error
+            found = str(error).partition(": run ")[0]
+            raise InputError("--engine yarn", found, _FIXES[error.kind]) from error
         raise ReplayError(f"--engine yarn: {error} (log: {log_file})") from error
     except BaseException:
         jvm.close()
         raise
-    return ReplayedRm(gateway, jvm.close, str(log_file))
+
+    def end() -> None:
+        gateway.close()
+        jvm.close()
+
+    return ReplayedRm(gateway, end, str(log_file))
 
 
 def by_parity(number: int, _: JobSpec) -> str:

@@ -51,16 +51,13 @@ class GatewayPort(Protocol):
     def apply(self, effects: list[Json]) -> list[Json]:
         """Orders to the scheduler."""
 
-    def close(self) -> None:
-        """End the connection."""
-
 
 class ReplayedRm:
     """One ResourceManager, and its scheduler's gateway once `hello` was said. Not for two threads.
 
     Args:
         gateway: the connection.
-        end: ends the JVM behind it.
+        end: ends the connection and what is behind it.
         log_file: where the JVM writes, for error messages.
     """
 
@@ -118,10 +115,9 @@ class ReplayedRm:
         return msgspec.convert(results, tuple[Answer, ...])
 
     def close(self) -> None:
-        """Close the connection and end the JVM; safe to call twice."""
+        """End it; safe to call twice."""
         if not self._is_closed:
             self._is_closed = True
-            self._gateway.close()
             self._end()
 
     def _call(self, what: str, call: Callable[[], T]) -> T:
