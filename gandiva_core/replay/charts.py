@@ -137,7 +137,8 @@ def time_unit(span_s: float) -> tuple[float, str]:
 
 def draw(chart: Chart, palette: Palette) -> Figure:
     """The chart as a figure; call inside `mpl.rc_context(SETTINGS)`."""
-    figure = Figure(figsize=(WIDTH_IN, HEIGHT_IN), layout="constrained")
+    figure = Figure(figsize=(WIDTH_IN, HEIGHT_IN))
+    figure.subplots_adjust(left=0.095, right=0.985, top=0.90, bottom=0.15)
     figure.patch.set_facecolor(palette.background)
     axes = figure.add_subplot()
     axes.set_facecolor("none")
@@ -172,7 +173,7 @@ def draw(chart: Chart, palette: Palette) -> Figure:
 def _scales(axes: Axes, chart: Chart) -> None:
     axes.margins(x=0.01)
     axes.set_ylim(bottom=0.0, top=chart.top)
-    if chart.is_log:
+    if chart.is_log and any(line.x for line in chart.lines):
         axes.set_xscale("log")
         axes.xaxis.set_major_locator(LogLocator(base=10))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _position: f"{value:g}"))
