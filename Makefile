@@ -84,7 +84,7 @@ bench: env plugin ## the benchmarks behind docs/BENCHMARKS.md
 	$(BIN)/gandiva bench all --out out/bench
 
 dist: dev plugin ## wheel and source archive in dist/
-	$(BIN)/python -m build -o dist .
+	$(BIN)/python -m build --sdist --wheel -o dist .
 
 clean: ## remove what the other targets made, .venv included
 	rm -rf out dist build $(VENV) yarn_plugin/target .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
