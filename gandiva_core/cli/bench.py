@@ -27,6 +27,8 @@ def bench(
     """Measure decisions, the bridge to the ResourceManager, and whole replays."""
     from gandiva_core.cli.benchmarks import results
 
+    if quick and document is not None:
+        raise typer.BadParameter("--quick figures mean nothing and make no --document")
     measured = [
         results.measure(entry.name, entry.load(), is_quick=quick, say=_say)
         for entry in _chosen(name)
