@@ -19,7 +19,7 @@ class Ask:
     Attributes:
         pending: containers still wanted; a reservation does not lower it.
         ranks: places in the gang that these containers take, in order.
-        reserved: nodes reserved for one of them.
+        reserved: nodes reserved for one of them, with the number that the container will have.
         re_reservations: heartbeats of reserved nodes that still had no room, since the last change of `reserved`.
     """
 
@@ -29,7 +29,7 @@ class Ask:
         self.worker = worker
         self.ranks = ranks
         self.pending = len(ranks)
-        self.reserved: dict[Node, None] = {}
+        self.reserved: dict[Node, int] = {}
         self.re_reservations = 0
         self.node_share = max(
             worker.memory_mib / MAXIMUM_MEMORY_MIB, worker.vcores / MAXIMUM_VCORES
@@ -53,13 +53,14 @@ class Application:
     Attributes:
         sequence: order of submission.
         master_node: where its master runs; None while it waits.
-        given: node of each rank that has its container.
+        given: size and node of each worker's container, by the container's number.
         reserved_gpus: in all its reservations.
         used_mib: memory of its containers, its master's included: what the fair order compares.
         place: its present place in its queue's order.
     """
 
     __slots__ = (
+        "_containers",
         "asks",
         "given",
         "job",
@@ -74,7 +75,8 @@ class Application:
         self.job = job
         self.sequence = sequence
         self.master_node: Node | None = None
-        self.given: dict[int, Node] = {}
+        self.given: dict[int, tuple[Ask, Node]] = {}
+        self._containers = 0
         self.reserved_gpus = 0
         self.used_mib = 0
         self.place: tuple[int, int] = (0, sequence)
@@ -88,6 +90,11 @@ class Application:
         self.asks = [Ask(worker, places) for worker, places in ranks.items()]
         self.given = {}
 
+    def new_container(self) -> int:
+        """The next container's number; a reserved one has its number from the reservation on."""
+        self._containers += 1
+        return self._containers
+
     def next_ask(self) -> Ask | None:
         """The first size that is not complete; later ones wait for it."""
         for ask in self.asks:
@@ -98,9 +105,14 @@ class Application:
     @property
     def held_gpus(self) -> int:
         """GPUs of the containers it has."""
-        return sum(self.job.workers[rank].gpus for rank in self.given)
+        return sum(ask.worker.gpus for ask, _ in self.given.values())
 
     @property
-    def servers(self) -> tuple[ServerId, ...]:
-        """Server of each rank; only for a whole gang."""
-        return tuple(self.given[rank].server_id for rank in range(len(self.job.workers)))
+    def gang(self) -> tuple[tuple[str, ServerId], ...]:
+        """Container and server of each rank, those of one size in the order of their numbers; only for a whole gang."""
+        by_rank: dict[int, tuple[str, ServerId]] = {}
+        ranks = {ask: iter(ask.ranks) for ask in self.asks}
+        for number in sorted(self.given):
+            ask, node = self.given[number]
+            by_rank[next(ranks[ask])] = f"{self.job.job_id}_{number:06d}", node.server_id
+        return tuple(by_rank[rank] for rank in range(len(by_rank)))

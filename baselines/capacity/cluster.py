@@ -58,7 +58,7 @@ class CapacityCluster:
             self._submitted += 1
             queue = self._leaves[job.queue]
             self._queue_of[app] = queue
-            queue.wait(app)
+            queue.admit(app)
             apps.append(app)
         return apps
 
@@ -75,8 +75,8 @@ class CapacityCluster:
         """All workers of an application end; their nodes send heartbeats in the order of their names."""
         queue = self._queue_of[app]
         by_node: dict[Node, list[Worker]] = {}
-        for rank, node in app.given.items():
-            by_node.setdefault(node, []).append(app.job.workers[rank])
+        for ask, node in app.given.values():
+            by_node.setdefault(node, []).append(ask.worker)
         app.given = {}
         for node in self._nodes:
             if node in by_node:
@@ -122,12 +122,15 @@ class CapacityCluster:
     def _offer(self, node: Node) -> Given:
         queues = list(self._leaves.values())
         if len(queues) > 1:
-            queues.sort(key=lambda queue: (queue.used_ratio, -queue.guaranteed, queue.name))
+            queues.sort(key=lambda queue: queue.usage.turn(node.partition))
+        given = Given.NOTHING
         for queue in queues:
             given = queue.offer(node)
-            if given is not Given.NOTHING:
-                return given
-        return Given.NOTHING
+            if given in (Given.CONTAINER, Given.RESERVATION):
+                break
+        for queue in queues:
+            queue.usage.unblock()
+        return given
 
     def _start_masters(self) -> None:
         """A master that got its container runs at once and asks for its gang."""
@@ -150,15 +153,15 @@ class CapacityCluster:
 def _leaves(
     limits: Sequence[QueueLimit], gpus: Counter[str], order: OrderingPolicy
 ) -> dict[QueueName, LeafQueue]:
-    """Leaf queues by name; their limits in GPUs apply to every partition in proportion."""
-    total = sum(gpus.values())
-    root = Usage(gpus, None)
+    """Leaf queues by name; their GPUs are theirs in every partition in proportion."""
+    root = Usage("root", gpus, gpus, None)
     if not limits:
-        return {DEFAULT_QUEUE: LeafQueue(DEFAULT_QUEUE, total, root, order)}
+        usage = Usage(DEFAULT_QUEUE, gpus, gpus, root)
+        return {DEFAULT_QUEUE: LeafQueue(usage, order)}
     usages: dict[str, Usage] = {"": root, "root": root}
-    parents = {limit.parent for limit in limits}
+    parents = {limit.parent for limit in limits} | {"root"}
     leaves = {}
-    waiting = list(limits)
+    waiting = [limit for limit in limits if limit.name != "root"]
     while waiting:
         ready = [limit for limit in waiting if limit.parent in usages]
         if not ready:
@@ -167,9 +170,15 @@ def _leaves(
             raise InputError(f"queue {limit.name}", found, "a parent that is a queue as well")
         for limit in ready:
             waiting.remove(limit)
-            share = limit.max_gpus / total if total else 0.0
-            capped = Counter({name: int(count * share + 1e-9) for name, count in gpus.items()})
-            usage = usages[limit.name] = Usage(capped, usages[limit.parent])
-            if limit.name not in parents and limit.name != "root":
-                leaves[limit.name] = LeafQueue(limit.name, limit.guaranteed_gpus, usage, order)
+            guaranteed = _share(gpus, limit.guaranteed_gpus)
+            most = _share(gpus, max(limit.guaranteed_gpus, limit.max_gpus))
+            usage = usages[limit.name] = Usage(limit.name, guaranteed, most, usages[limit.parent])
+            if limit.name not in parents:
+                leaves[limit.name] = LeafQueue(usage, order)
     return leaves
+
+
+def _share(gpus: Counter[str], part: float) -> Counter[str]:
+    """`part` GPUs of the whole cluster, by partition, in whole GPUs as YARN counts."""
+    total = max(1, sum(gpus.values()))
+    return Counter({name: int(count * part / total + 1e-6) for name, count in gpus.items()})

@@ -17,6 +17,8 @@ class Given(Enum):
     NOTHING = 0
     CONTAINER = 1
     RESERVATION = 2
+    BLOCKED = 3
+    """The limits of the queue leave no room for the first application that this node could serve."""
 
 
 class OrderingPolicy(Enum):
@@ -33,17 +35,32 @@ class Usage:
 
     Only GPUs are counted: a replay's masters have a host of their own, whose memory and vcores are never used up, so
     that no queue meets its limit in those.
+
+    Args:
+        name: the queue's path.
+        guaranteed: GPUs it is entitled to; decides which queue is offered a node first.
+        limit: GPUs it may use at most.
+        parent: None for root.
     """
 
-    def __init__(self, limit: Counter[str], parent: Usage | None) -> None:
+    def __init__(
+        self, name: str, guaranteed: Counter[str], limit: Counter[str], parent: Usage | None
+    ) -> None:
+        self.guaranteed = guaranteed
+        self.used: Counter[str] = Counter()
+        self.blocked = 0
+        self._name = name
         self._limit = limit
         self._parent = parent
-        self.used: Counter[str] = Counter()
 
     def headroom(self, partition: str) -> int:
-        """GPUs left until the nearest limit."""
+        """GPUs left until the nearest limit, less what is kept for a blocked sibling."""
         left = self._limit[partition] - self.used[partition]
-        return left if self._parent is None else min(left, self._parent.headroom(partition))
+        return left if self._parent is None else min(left, self._parent._for_child(partition))
+
+    def _for_child(self, partition: str) -> int:
+        left = self._limit[partition] - self.used[partition] - self.blocked
+        return left if self._parent is None else min(left, self._parent._for_child(partition))
 
     def add(self, partition: str, gpus: int) -> None:
         """Count GPUs taken or, below zero, given back."""
@@ -51,31 +68,44 @@ class Usage:
         if self._parent is not None:
             self._parent.add(partition, gpus)
 
+    def block(self, gpus: int) -> None:
+        """Keep GPUs for a queue that needs more than it may have now: siblings do not get them from this node."""
+        if self._parent is not None:
+            self._parent.blocked += max(0, gpus)
+            self._parent.block(gpus)
+
+    def unblock(self) -> None:
+        """The node's offer is over."""
+        self.blocked = 0
+        if self._parent is not None:
+            self._parent.unblock()
+
+    def turn(self, partition: str) -> tuple[tuple[float, int, str], ...]:
+        """Order among queues: use relative to the guarantee, then the larger guarantee, then the name; root first."""
+        guaranteed = self.guaranteed[partition]
+        ratio = self.used[partition] / guaranteed if guaranteed else float("inf")
+        own = (ratio, -guaranteed, self._name)
+        return (own,) if self._parent is None else (*self._parent.turn(partition), own)
+
 
 class LeafQueue:
     """Applications that want something, in order, and the rules by which a node serves them.
 
     Attributes:
-        guaranteed: GPUs it is entitled to; decides which queue is offered a node first.
         allocated: containers ever given.
         reserved: nodes reserved now, and for whom.
         news: applications that got containers since their masters last heard.
     """
 
-    def __init__(self, name: str, guaranteed: float, usage: Usage, order: OrderingPolicy) -> None:
-        self.name = name
-        self.guaranteed = guaranteed
+    def __init__(self, usage: Usage, order: OrderingPolicy) -> None:
         self.usage = usage
         self.allocated = 0
         self.reserved: dict[Node, tuple[Application, Ask]] = {}
         self.news: dict[Application, None] = {}
         self._order = order
+        self._used_by: Counter[tuple[str, str]] = Counter()
+        self._moved: dict[Application, None] = {}
         self._waiting: list[tuple[tuple[int, int], Application]] = []
-
-    @property
-    def used_ratio(self) -> float:
-        """Use relative to the guarantee."""
-        return self.usage.used[""] / self.guaranteed if self.guaranteed else float("inf")
 
     def is_waiting(self) -> bool:
         """Whether any application wants a container."""
@@ -83,7 +113,7 @@ class LeafQueue:
 
     def wait(self, app: Application) -> None:
         """An application has something to ask for."""
-        app.place = self._place(app)
+        self.leave(app)
         insort(self._waiting, (app.place, app), key=lambda entry: entry[0])
 
     def leave(self, app: Application) -> None:
@@ -92,9 +122,23 @@ class LeafQueue:
         if at < len(self._waiting) and self._waiting[at][1] is app:
             del self._waiting[at]
 
+    def admit(self, app: Application) -> None:
+        """An application was submitted."""
+        app.place = self._place(app)
+        self.wait(app)
+
     def _place(self, app: Application) -> tuple[int, int]:
         first = -app.job.priority_class if self._order is OrderingPolicy.FIFO else app.used_mib
         return first, app.sequence
+
+    def _reorder(self) -> None:
+        """Applications whose use changed move; one that was served from its reservation is forgotten, as in Hadoop."""
+        for app in self._moved:
+            self.leave(app)
+            app.place = self._place(app)
+            if app.next_ask() is not None:
+                self.wait(app)
+        self._moved.clear()
 
     # ------------------------------------------------------------------------------ offers
 
@@ -104,36 +148,49 @@ class LeafQueue:
         The head of the queue does not block others where a node cannot serve it; but where the queue's limit,
         reservations counted, leaves no room for it, nobody behind it is looked at.
         """
-        headroom = self.usage.headroom(node.partition)
+        self._reorder()
+        partition = node.partition
+        headroom = self.usage.headroom(partition)
         for _, app in self._waiting:
             ask = app.next_ask()
             if ask is None or not self._may_use(app, ask, node):
                 continue
+            over = self._over_user_limit(app, partition)
+            if over > app.reserved_gpus:
+                continue
             if ask.worker.gpus > headroom + app.reserved_gpus:
-                return Given.NOTHING
-            given = self._try(app, ask, node, headroom)
+                self.usage.block(headroom)
+                return Given.BLOCKED
+            given = self._try(app, ask, node, max(over, ask.worker.gpus - headroom))
             if given is not Given.NOTHING:
                 return given
         return Given.NOTHING
+
+    def _over_user_limit(self, app: Application, partition: str) -> int:
+        """GPUs by which its user is over the limit: the queue's guarantee, with a user-limit-factor of 1."""
+        used = self._used_by[app.job.user, partition]
+        return max(0, used - self.usage.guaranteed[partition])
 
     @staticmethod
     def _may_use(app: Application, ask: Ask, node: Node) -> bool:
         """Masters run in the default partition, workers in their job's."""
         return node.partition == (app.job.partition if ask.worker.gpus else "")
 
-    def _try(self, app: Application, ask: Ask, node: Node, headroom: int) -> Given:
+    def _try(self, app: Application, ask: Ask, node: Node, over_limit: int) -> Given:
+        """Serve one application; where `over_limit` GPUs are too many, only by giving a reservation of its own up."""
         worker = ask.worker
         if not node.could_hold(worker):
             return Given.NOTHING
         may_add = ask.wants_more_nodes()
-        fits_limit = worker.gpus <= headroom
+        fits_limit = over_limit <= 0
         if node.has_room(worker):
             if not (may_add and fits_limit):
-                if not ask.reserved:
+                if not ask.reserved or over_limit > worker.gpus:
                     return Given.NOTHING
-                self.unreserve(app, ask, first_in_hash_order(ask.reserved))
-            self._allocate(app, ask, node)
-            self.usage.add(node.partition, worker.gpus)
+                self._unreserve(app, ask, first_in_hash_order(ask.reserved))
+            self._allocate(app, ask, node, app.new_container())
+            self._use(app, node, worker.gpus)
+            self._moved[app] = None
             return Given.CONTAINER
         if may_add and fits_limit:
             self._reserve(app, ask, node)
@@ -146,51 +203,53 @@ class LeafQueue:
             return
         app, ask = self.reserved[node]
         if not ask.pending:
-            self.unreserve(app, ask, node)
+            self._unreserve(app, ask, node)
+            self._moved[app] = None
         elif node.has_room(ask.worker):
-            self.unreserve(app, ask, node)
-            self._allocate(app, ask, node)
-            self.usage.add(node.partition, ask.worker.gpus)
+            number = ask.reserved[node]
+            self._unreserve(app, ask, node)
+            self._allocate(app, ask, node, number)
+            self._use(app, node, ask.worker.gpus)
         else:
             ask.re_reservations += 1
 
-    def _allocate(self, app: Application, ask: Ask, node: Node) -> None:
+    def _use(self, app: Application, node: Node, gpus: int) -> None:
+        self.usage.add(node.partition, gpus)
+        self._used_by[app.job.user, node.partition] += gpus
+
+    def _allocate(self, app: Application, ask: Ask, node: Node, number: int) -> None:
         node.take(ask.worker)
-        rank = ask.ranks[len(ask.ranks) - ask.pending]
         ask.pending -= 1
         self.allocated += 1
-        self.leave(app)
         app.used_mib += ask.worker.memory_mib
-        if rank < 0:
+        if app.master_node is None:
             app.master_node = node
         else:
-            app.given[rank] = node
+            app.given[number] = (ask, node)
         self.news[app] = None
-        if app.next_ask() is not None:
-            self.wait(app)
+        if app.next_ask() is None:
+            self.leave(app)
 
     def _reserve(self, app: Application, ask: Ask, node: Node) -> None:
         node.is_reserved = True
         self.reserved[node] = (app, ask)
-        ask.reserved[node] = None
+        ask.reserved[node] = app.new_container()
         ask.re_reservations = 0
+        self._moved[app] = None
         app.reserved_gpus += ask.worker.gpus
-        self.usage.add(node.partition, ask.worker.gpus)
+        self._use(app, node, ask.worker.gpus)
 
-    def unreserve(self, app: Application, ask: Ask, node: Node) -> None:
-        """Give a reservation up."""
+    def _unreserve(self, app: Application, ask: Ask, node: Node) -> None:
         node.is_reserved = False
         del self.reserved[node]
         del ask.reserved[node]
         ask.re_reservations = 0
         app.reserved_gpus -= ask.worker.gpus
-        self.usage.add(node.partition, -ask.worker.gpus)
+        self._use(app, node, -ask.worker.gpus)
 
     def release(self, app: Application, worker: Worker, node: Node) -> None:
         """A container of an application has ended."""
         node.take(worker, -1)
         app.used_mib -= worker.memory_mib
-        self.usage.add(node.partition, -worker.gpus)
-        if app.next_ask() is not None:
-            self.leave(app)
-            self.wait(app)
+        self._use(app, node, -worker.gpus)
+        self._moved[app] = None

@@ -108,8 +108,8 @@ class CapacitySubstrate:
         if len(app.given) < len(job.workers):
             self._told.append(ContainersHeld(self._now_s, job.job_id, app.held_gpus, job.gpus))
             return
-        containers = tuple(f"{job.job_id}_{rank + 1}" for rank in range(len(job.workers)))
-        self._told.append(GangCommitted(self._now_s, job.job_id, containers, app.servers))
+        containers, servers = zip(*app.gang, strict=True)
+        self._told.append(GangCommitted(self._now_s, job.job_id, containers, servers))
 
     def _take(self) -> list[Event]:
         told, self._told = self._told, []
