@@ -58,6 +58,8 @@ class BurstyLaw(msgspec.Struct, frozen=True):
         horizon_min: bursts begin uniformly within this long.
         last_end_min: no job that starts on arrival would end later: long jobs come early. None for no rule.
         run_max_min: run times are conditioned on this maximum. None for the whole law.
+        long_run_min: from this run time on a job is long; 1,150 min is where the tail of the published law begins.
+        long_window: long jobs come in this last share of the arrivals that are early enough for them; 1 for any.
         even_bursts: one burst in each of equal parts of the horizon, instead of anywhere.
     """
 
@@ -68,6 +70,8 @@ class BurstyLaw(msgspec.Struct, frozen=True):
     last_end_min: float | None = None
     run_max_min: float | None = None
     even_bursts: bool = False
+    long_run_min: float = 1150.0
+    long_window: float = 1.0
 
 
 NINE_DAYS = BurstyLaw(
@@ -156,7 +160,10 @@ def take_slot(slots: list[float], law: BurstyLaw, run_min: float, rng: Rng) -> f
     usable = len(slots)
     if law.last_end_min is not None:
         usable = max(1, bisect.bisect_right(slots, law.last_end_min - run_min))
-    return slots.pop(int(rng.random() * usable))
+    first = 0
+    if run_min >= law.long_run_min:
+        first = int(usable * (1.0 - law.long_window))
+    return slots.pop(first + int(rng.random() * (usable - first)))
 
 
 def job_of(model: str, gpus: int, run_s: float) -> TraceJob:
