@@ -143,13 +143,15 @@ class Ledger:
     def vacate(self, job: JobState) -> None:
         """End a gang's residency on all its servers; its devices were let go before."""
         self._forget_domains(job)
-        self._charge(job, 1)
         self._count_resident(job.chain, -job.spec.gpus)
         for server_id, share in job.shares.items():
             server = self._open(server_id)
             server.residents = {k: v for k, v in server.residents.items() if k != job.spec.job_id}
             server.allocated -= share
             self._review_affinity(server)
+        self._charge(job, 1)
+        for server_id in job.shares:
+            server = self.state.servers[server_id]
             if server.is_overfull:
                 server.is_overfull = is_over_height(server, self.state.height_max)
         job.servers = ()
