@@ -157,16 +157,11 @@ def draw(chart: Chart, palette: Palette) -> Figure:
     axes.set_title(chart.title, loc="left", color=palette.ink, fontsize=10, fontweight="bold")
     axes.set_xlabel(chart.x_label, color=palette.muted)
     axes.set_ylabel(chart.y_label, color=palette.muted)
-    if chart.lines:
-        axes.legend(
-            frameon=False,
-            labelcolor=palette.ink,
-            loc="lower right",
-            bbox_to_anchor=(1.0, 1.0),
-            ncols=min(3, len(chart.lines)),
-            borderaxespad=0.0,
-            handlelength=2.2,
-        )
+    if 0 < len(chart.lines) <= 3:
+        place: Any = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "ncols": 3}
+        axes.legend(frameon=False, labelcolor=palette.ink, borderaxespad=0.0, **place)
+    elif chart.lines:
+        axes.legend(frameon=False, labelcolor=palette.ink, loc="best", fontsize=7.5)
     return figure
 
 

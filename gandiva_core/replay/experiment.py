@@ -245,14 +245,27 @@ def play_one(order: RunOrder, messages: Queue[_Message]) -> None:
         last_s = time.monotonic()
         messages.put(Progress(order.name, jobs_done, jobs, now_s))
 
+    message: _Message | None = None
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-        path = run_one(order, report)
-        messages.put(_Done(order.name, str(path)))
-    except InputError as error:
-        messages.put(_Failed(order.name, True, error.place, error.found, error.expected, ""))
+        message = _Done(order.name, str(run_one(order, report)))
     except KeyboardInterrupt:
-        return
+        message = None
     except Exception as error:
-        said = str(error) if isinstance(error, GandivaError) else f"{type(error).__name__}: {error}"
-        messages.put(_Failed(order.name, False, "", said, "", traceback.format_exc()))
+        message = told(order.name, error)
+    finally:
+        # From here on there is nothing left to interrupt, only a message to hand over.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if message is not None:
+        messages.put(message)
+
+
+def told(run: str, error: Exception) -> _Failed:
+    """An exception as a message to the parent."""
+    if isinstance(error, InputError):
+        return _Failed(run, True, error.place, error.found, error.expected, "")
+    if isinstance(error, OSError) and error.filename:
+        found = error.strerror or type(error).__name__
+        return _Failed(run, True, str(error.filename), found, "a place that can be used", "")
+    said = str(error) if isinstance(error, GandivaError) else f"{type(error).__name__}: {error}"
+    return _Failed(run, False, "", said, "", "".join(traceback.format_exception(error)))

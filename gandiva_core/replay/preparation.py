@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -101,6 +102,7 @@ def prepare(request: Request) -> Prepared:
     """
     arms = parse_arms(request.arms)
     engine(request.engine)
+    check_out(request.out)
     loaded = {seed: load(request, seed) for seed in request.seeds}
     first = loaded[request.seeds[0]].trace
     base = load_cluster(request.cluster or first.cluster_name or DEFAULT_CLUSTER)
@@ -127,6 +129,21 @@ def prepare(request: Request) -> Prepared:
         orders=tuple(msgspec.structs.replace(order, notes=told) for order in orders),
         findings=tuple(dict.fromkeys([*site.notes, *found])),
     )
+
+
+def check_out(out: Path) -> None:
+    """Make the output folder.
+
+    Raises:
+        InputError: where something else stands there, or it cannot be written.
+    """
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        found = error.strerror or "cannot be made"
+        raise InputError(f"--out {error.filename}", found, "a folder to write to") from error
+    if not os.access(out, os.W_OK | os.X_OK):
+        raise InputError(f"--out {out}", "not writable", "a folder to write to")
 
 
 def load(request: Request, seed: int) -> _Loaded:
