@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from gandiva_core.model.cluster import Cluster, Server
 from gandiva_core.model.errors import InputError
 from gandiva_core.model.job import JobSpec, Worker
-from yarn_plugin.replay.wire import AddNode, Ask, AskLine, Submit
+from yarn_plugin.replay.wire import (
+    AddNode,
+    Ask,
+    AskLine,
+    AskRefused,
+    Finish,
+    HarnessEvent,
+    Submit,
+)
 
 _PORT = 45454
 AM_MEMORY_MIB = 1024
@@ -85,6 +93,11 @@ def ask(job: JobSpec) -> Ask:
         for priority, worker in sizes(job)
     )
     return Ask(key=str(job.job_id), asks=lines)
+
+
+def give_up(events: Iterable[HarnessEvent]) -> list[Finish]:
+    """AMs whose ask was refused end their application, as real ones do."""
+    return [Finish(key=e.key, status="FAILED") for e in events if isinstance(e, AskRefused)]
 
 
 def sizes(job: JobSpec) -> Iterator[tuple[int, Worker]]:

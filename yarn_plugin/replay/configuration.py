@@ -10,6 +10,7 @@ from xml.sax.saxutils import escape
 
 import msgspec
 
+from gandiva_core.config.settings import Settings
 from gandiva_core.model.cluster import Cluster, QueueLimit
 from gandiva_core.model.errors import InputError
 from gandiva_core.runtime.ports import Arm, RunSetup
@@ -80,7 +81,8 @@ def arm_properties(setup: RunSetup, site: SiteConfiguration) -> dict[str, str]:
     """
     arm = setup.arm
     if not arm.is_stock:
-        own = {HEIGHT_MAX: str(setup.height_max)}
+        usual = setup.height_max == Settings().height_max
+        own = {} if usual else {HEIGHT_MAX: str(setup.height_max)}
         return {SCHEDULER_CLASS: GANDIVA_CLASS, **own}
     if arm.base == "capacity":
         return {SCHEDULER_CLASS: STOCK_CLASS}

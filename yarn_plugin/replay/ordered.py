@@ -21,13 +21,14 @@ from gandiva_core.model.units import JobId
 from yarn_plugin.bridge.orders import OrderDesk
 from yarn_plugin.bridge.register import Register
 from yarn_plugin.bridge.translate import Translator, application_name
-from yarn_plugin.replay.cluster import add_server, ask, master_host, node_name, submit
+from yarn_plugin.replay.cluster import add_server, ask, give_up, master_host, node_name, submit
 from yarn_plugin.replay.faults import FaultPlan
 from yarn_plugin.replay.rm import ReplayedRm
 from yarn_plugin.replay.wire import (
     Action,
     AmWaiting,
     AppRejected,
+    AskRefused,
     BeatAll,
     Finish,
     HarnessEvent,
@@ -136,15 +137,14 @@ class OrderedSubstrate:
     def _step(self, now_s: float, actions: Sequence[Action]) -> list[Event]:
         if not actions:
             return []
-        events: list[Event] = []
-        for seen in self._rm.step(now_s, actions):
-            events.extend(self._beside(seen, now_s))
-        return [*self._take(now_s), *events]
+        seen = self._rm.step(now_s, actions)
+        events = [told for event in seen for told in self._beside(event, now_s)]
+        return [*self._take(now_s), *events, *self._step(now_s, give_up(seen))]
 
     def _beside(self, event: HarnessEvent, now_s: float) -> Iterator[Event]:
         """What the gateway does not tell: submissions that the ResourceManager refused or lets wait."""
         match event:
-            case AppRejected():
+            case AppRejected() | AskRefused():
                 reason = " ".join(event.diagnostics.split())
                 yield JobFailed(now_s, JobId(event.key), reason)
             case AmWaiting():

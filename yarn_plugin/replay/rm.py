@@ -55,6 +55,10 @@ class GatewayPort(Protocol):
 class ReplayedRm:
     """One ResourceManager, and its scheduler's gateway once `hello` was said. Not for two threads.
 
+    Attributes:
+        stats: the harness's counts after the last step.
+        longest_batch: characters of the longest batch of events so far.
+
     Args:
         gateway: the connection.
         end: ends the connection and what is behind it.
@@ -67,6 +71,7 @@ class ReplayedRm:
         self._log_file = log_file
         self._is_closed = False
         self.stats: Mapping[str, float] = {}
+        self.longest_batch = 0
 
     def start(self, conf_dir: Path, properties: Mapping[str, str]) -> Started:
         """Start it with the files of a folder and, over them, `properties`.
@@ -103,6 +108,7 @@ class ReplayedRm:
             text = self._call(
                 "takeEvents", lambda: self._gateway.take_events_text(_EVENTS_A_CALL, 0)
             )
+            self.longest_batch = max(self.longest_batch, len(text))
             batch = decode_batch(text)
             events.extend(batch.events)
             if not batch.more:

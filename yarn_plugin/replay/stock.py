@@ -22,7 +22,7 @@ from gandiva_core.messages.events import (
 from gandiva_core.model.cluster import Cluster
 from gandiva_core.model.job import JobSpec
 from gandiva_core.model.units import JobId, QueueName, ServerId
-from yarn_plugin.replay.cluster import add_server, ask, master_host, ranks, submit
+from yarn_plugin.replay.cluster import add_server, ask, give_up, master_host, ranks, submit
 from yarn_plugin.replay.faults import FaultPlan
 from yarn_plugin.replay.preemption import PreemptionRounds
 from yarn_plugin.replay.rm import ReplayedRm
@@ -32,6 +32,7 @@ from yarn_plugin.replay.wire import (
     AmWaiting,
     AppFinished,
     AppRejected,
+    AskRefused,
     Completed,
     Ended,
     Finish,
@@ -161,6 +162,7 @@ class StockSubstrate:
                 self._rounds.seen(now_s, seen, waits=self._waits())
             events += [e for key, why in broken.items() for e in self._break(key, why, now_s)]
             actions = [action for key in broken for action in self._ask_again(key)]
+            actions += give_up(seen)
         return events
 
     def _waits(self) -> bool:
@@ -176,7 +178,7 @@ class StockSubstrate:
             case AppFinished():
                 del self._jobs[event.key]
                 yield _ended(job.spec.job_id, event, now_s)
-            case AppRejected():
+            case AppRejected() | AskRefused():
                 del self._jobs[event.key]
                 yield JobFailed(now_s, job.spec.job_id, " ".join(event.diagnostics.split()))
             case AmWaiting():

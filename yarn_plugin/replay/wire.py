@@ -154,6 +154,12 @@ class AmWaiting(_KeyEvent, frozen=True, tag="am_waiting"):
     reason: str
 
 
+class AskRefused(_KeyEvent, frozen=True, tag="ask_refused"):
+    """The ResourceManager took an AM's ask for a mistake, as one larger than any node."""
+
+    diagnostics: str = ""
+
+
 class Allocated(_KeyEvent, frozen=True, tag="allocated"):
     """What an AM heartbeat brought."""
 
@@ -184,6 +190,7 @@ HarnessEvent = (
     | AppRejected
     | AmStarted
     | AmWaiting
+    | AskRefused
     | Allocated
     | Completed
     | Preempted

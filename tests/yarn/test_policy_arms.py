@@ -1,0 +1,147 @@
+"""A policy over GandivaScheduler in a real ResourceManager: through plug-in, bridge and translator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from gandiva_core.messages.events import (
+    ContainersHeld,
+    GangCommitted,
+    GangRefused,
+    JobFailed,
+    JobSubmitted,
+    QueuesConfigured,
+    ServerLost,
+)
+from gandiva_core.model.cluster import Cluster, QueueLimit
+from gandiva_core.model.job import JobSpec
+from gandiva_core.model.units import QueueName, ServerId
+from tests.builders import job
+from tests.yarn.runs import Opener, planned, play, small_cluster
+from yarn_plugin.replay.configuration import GANDIVA_CLASS
+from yarn_plugin.replay.faults import ServerFault
+
+pytestmark = pytest.mark.yarn
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1, 1), (4,)])
+def test_five_jobs_share_two_servers(
+    opener: Opener, tmp_path: Path, shape: tuple[int, ...]
+) -> None:
+    """Both shapes: three jobs of a whole server share one, two the other; nobody waits for a start (G-21, G-31)."""
+    jobs = [planned(job(f"j{n}", workers=shape), 300.0, float(n)) for n in range(1, 6)]
+    played = play(opener, "gandiva", jobs, small_cluster(), tmp_path)
+    assert played.opened_class == GANDIVA_CLASS
+    assert [(at_s, name) for at_s, name, _ in played.starts] == [
+        (float(n), f"j{n}") for n in range(1, 6)
+    ]
+    assert len(played.ends) == 5
+    assert 899.0 < played.makespan_s < 915.0
+    assert not [event for event in played.events if isinstance(event, GangRefused)]
+
+
+def test_switched_off_slicing_runs_one_after_another(opener: Opener, tmp_path: Path) -> None:
+    jobs = [planned(job(f"j{n}", workers=(4,)), 100.0, float(n)) for n in range(1, 4)]
+    played = play(opener, "gandiva:-slicing", jobs, small_cluster(), tmp_path)
+    assert played.ends == {"j1": 101.0, "j2": 102.0, "j3": 201.0}
+
+
+def test_b01_gangs_are_whole_or_absent(opener: Opener, tmp_path: Path) -> None:
+    """B01: two jobs of 6 one-GPU containers, 100 s each, on 8 GPUs: exclusive 200 s, sliced 200 s and the switches."""
+    jobs = [planned(job(f"j{n}", 6), 100.0) for n in (1, 2)]
+    cluster = small_cluster(servers=1, gpus=8)
+    exclusive = play(opener, "fifo", jobs, cluster, tmp_path)
+    sliced = play(opener, "gandiva", jobs, cluster, tmp_path)
+    assert exclusive.makespan_s == 200.0
+    assert sliced.makespan_s <= 200.0 + 10.0
+    for played in (exclusive, sliced):
+        assert len(played.ends) == 2
+        assert not [event for event in played.events if isinstance(event, ContainersHeld)]
+        assert {len(e.containers) for e in played.events if isinstance(e, GangCommitted)} == {6}
+
+
+def test_two_runs_leave_the_same_bytes(opener: Opener, tmp_path: Path) -> None:
+    jobs = [planned(job(f"j{n}", 1 + n % 5), 150.0 + n, n / 3) for n in range(1, 13)]
+    digests = set()
+    for _ in range(2):
+        played = play(opener, "gandiva", jobs, small_cluster(), tmp_path)
+        assert played.report.journal is not None
+        digests.add(played.report.journal.sha256)
+    assert len(digests) == 1
+
+
+def test_an_unknown_queue_fails_its_job_only(opener: Opener, tmp_path: Path) -> None:
+    jobs = [planned(job("lost", queue="root.nowhere"), 10.0), planned(job("fine"), 10.0)]
+    played = play(opener, "gandiva", jobs, small_cluster(), tmp_path)
+    [failed] = [event for event in played.events if isinstance(event, JobFailed)]
+    assert failed.job_id == "lost"
+    assert "root.nowhere" in failed.reason
+    assert played.ends == {"fine": 10.0}
+
+
+def test_a_lost_server_restarts_its_gang_on_the_other(opener: Opener, tmp_path: Path) -> None:
+    """G-13, over the plug-in's own node event: the gang is ordered anew as soon as its AM asked again."""
+    jobs = [planned(job("a", 4), 100.0), planned(job("b", 4), 100.0, 1.0)]
+    faults = (ServerFault(ServerId("s01"), 50.0),)
+    played = play(opener, "gandiva", jobs, small_cluster(), tmp_path, faults=faults)
+    [lost] = [event for event in played.events if isinstance(event, ServerLost)]
+    assert (lost.at_s, lost.server_id) == (50.0, "s01")
+    commits = [e for e in played.events if isinstance(e, GangCommitted) and e.job_id == "a"]
+    assert len(commits) == 2
+    assert commits[1].at_s < 60.0
+    assert len(played.ends) == 2
+    assert 200.0 <= played.makespan_s < 215.0
+
+
+def test_a_gang_over_two_servers_loses_one(opener: Opener, tmp_path: Path) -> None:
+    """The containers on the server that stays are given back, or the gang could never be whole again."""
+    jobs = [planned(job("wide", workers=(4, 2)), 100.0)]
+    faults = (ServerFault(ServerId("s02"), 50.0, 60.0),)
+    played = play(opener, "gandiva", jobs, small_cluster(), tmp_path, faults=faults)
+    assert len(played.starts) == 2
+    assert 150.0 <= played.ends["wide"] <= 175.0
+
+
+def test_two_users_share_a_queue(opener: Opener, tmp_path: Path) -> None:
+    """FACTS §2: with the asks in the scheduler's own tables both users count as active, and nothing idles."""
+    jobs = [
+        planned(with_user(job(f"{user}{n}", 1), user), 60.0)
+        for user in ("ann", "bob")
+        for n in range(4)
+    ]
+    played = play(opener, "gandiva", jobs, small_cluster(), tmp_path)
+    users = {e.job.user for e in played.events if isinstance(e, JobSubmitted)}
+    assert users == {"ann", "bob"}
+    assert len({at_s for at_s, _, _ in played.starts}) == 1
+    assert set(played.ends.values()) == {60.0}
+
+
+def test_weight_and_model_travel_beside_yarn(opener: Opener, tmp_path: Path) -> None:
+    spec = msgspec.structs.replace(job("heavy", 2, weight=3.0), model="VGG16", name="heavy")
+    played = play(opener, "gandiva", [planned(spec, 10.0)], small_cluster(), tmp_path)
+    [came] = [event.job for event in played.events if isinstance(event, JobSubmitted)]
+    assert came == msgspec.structs.replace(spec, user="user")
+
+
+def test_queues_of_the_cluster_file_bound_what_runs(opener: Opener, tmp_path: Path) -> None:
+    """DESIGN §4: running devices of a queue never exceed M_q; its limits reach the core from the files."""
+    queues = (
+        QueueLimit(QueueName("root"), 8.0, 8.0),
+        QueueLimit(QueueName("root.a"), 2.0, 4.0, "root"),
+        QueueLimit(QueueName("root.b"), 6.0, 8.0, "root"),
+    )
+    cluster = Cluster("two queues", small_cluster().servers, queues)
+    jobs = [planned(job(f"j{n}", 2, queue="root.a"), 100.0) for n in range(4)]
+    played = play(opener, "gandiva", jobs, cluster, tmp_path)
+    [told] = [event for event in played.events if isinstance(event, QueuesConfigured)]
+    assert told.queues == queues
+    assert len(played.ends) == 4
+    assert played.makespan_s >= 200.0
+
+
+def with_user(spec: JobSpec, user: str) -> JobSpec:
+    """The same job of another user."""
+    return msgspec.structs.replace(spec, user=user)
