@@ -59,7 +59,11 @@ class _Client(GatewayClient):  # type: ignore[misc]  # py4j ships no types
         connection = GatewayConnection(self.gateway_parameters, self.gateway_property)
         connection.socket.settimeout(self.connect_timeout_s)
         connection.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection.start()
+        try:
+            connection.start()
+        except BaseException:
+            connection.socket.close()  # refused: py4j would leave it to the garbage collector
+            raise
         connection.socket.settimeout(self.read_timeout_s)
         return connection
 
@@ -125,7 +129,7 @@ class Gateway:
         client.read_timeout_s = read_timeout_s
         for attempt in range(1, CONNECT_TRIES_MAX + 1):
             try:
-                client._give_back_connection(client._create_connection())  # noqa: SLF001  # eager
+                client._give_back_connection(client._create_connection())  # eager
                 break
             except Py4JAuthenticationError as error:
                 raise GatewayError(
