@@ -5,6 +5,7 @@ Ctrl-C ends all of them in order: each closes its journal and leaves what it has
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import queue
@@ -22,6 +23,9 @@ import msgspec
 from gandiva_core.model.errors import GandivaError, InputError
 from gandiva_core.replay.details import RunDetails, read
 from gandiva_core.replay.run import RunOrder, run_one
+
+DEBUG = "GANDIVA_DEBUG"
+"""Environment variable: 1 shows tracebacks."""
 
 POLL_S = 0.1
 GRACE_S = 60.0
@@ -214,7 +218,7 @@ def raised(message: _Failed) -> GandivaError:
     """The error of a run's process, as one of this process."""
     if message.is_input:
         return InputError(message.place, message.found, message.expected)
-    if os.environ.get("GANDIVA_DEBUG") == "1":
+    if os.environ.get(DEBUG) == "1":
         return GandivaError(f"run {message.run}: {message.found}\n{message.trace}")
     return GandivaError(f"run {message.run}: {message.found}")
 
@@ -232,6 +236,9 @@ def play_one(order: RunOrder, messages: Queue[_Message]) -> None:
     still end that one in order.
     """
     os.setpgid(0, 0)
+    if os.environ.get(DEBUG) != "1":
+        # Libraries log an interrupt with its traceback; what matters reaches the parent as a message.
+        logging.getLogger().addHandler(logging.NullHandler())
     signal.signal(signal.SIGINT, signal.default_int_handler)
     parent = os.getppid()
     last_s = 0.0

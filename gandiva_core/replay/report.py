@@ -8,13 +8,10 @@ from pathlib import Path
 
 import jinja2
 import msgspec
-from markupsafe import Markup
 
 from gandiva_core.model.errors import InputError
 from gandiva_core.replay.arms import BASELINE, STOCK_ARMS
 from gandiva_core.replay.charts import (
-    DAY_S,
-    HOUR_S,
     Chart,
     cdf,
     over_time,
@@ -28,7 +25,6 @@ from gandiva_core.replay.remarks import remarks
 from gandiva_core.replay.summary import Summary, chosen
 from gandiva_core.replay.tables import (
     Story,
-    Table,
     breakdown_table,
     figures_table,
     seeds_table,
@@ -53,7 +49,7 @@ class Tile(msgspec.Struct, frozen=True):
 class Drawn(msgspec.Struct, frozen=True):
     """A chart on the page and the journals that it was drawn from."""
 
-    element: Markup
+    element: str
     source: str
     file: str
 
@@ -122,7 +118,7 @@ def render(
         seeds=seeds_table(quoted, unit) if len(summary.seeds) > 1 else None,
         by_size=breakdown_table(quoted, "GPUs", lambda job: str(job.gpus), unit),
         by_model=breakdown_table(quoted, "model", lambda job: job.model, unit),
-        charts=[Drawn(Markup(svg(each)), sources, f"{each.name}.png") for each in charts],
+        charts=[Drawn(svg(each), sources, f"{each.name}.png") for each in charts],
         stories=stories_of(quoted, unit),
         arms_told=[(name, arm, STOCK_ARMS.get(name, "")) for name, arm in summary.arms.items()],
         unit=unit,
@@ -254,6 +250,3 @@ def stories_of(quoted: Sequence[RunDetails], unit: TimeUnit) -> list[ArmStories]
         ArmStories(run.arm, stories(run, [each for each in first if each is not run], unit))
         for run in first
     ]
-
-
-__all__ = ["DAY_S", "HOUR_S", "Table", "write_report"]
