@@ -1,8 +1,8 @@
 """`exclusive-backfill`: whole gangs on devices of their own, first in first out, and others pass where they fit.
 
 Plain back-fill: a job that does not fit now waits without holding anything, and any later job that fits starts. It
-knows no durations, so nothing is promised to the waiting head (EASY's promise needs them). To keep a large gang from
-waiting for ever, a head that was passed more than `PASSES_MAX` times blocks the queue until it fits: servers drain for it.
+knows no durations, so nothing is promised to the waiting head (EASY would need them). To keep a large gang from
+waiting for ever, a head that was passed more than `PASSES_MAX` times blocks the queue until it fits.
 """
 
 from __future__ import annotations

@@ -342,7 +342,7 @@ def test_fast_forward_agrees_with_steps_of_one_second(seed: int) -> None:
 
 
 def test_fast_forward_agrees_where_placement_matters_in_the_mean() -> None:
-    """GE-13 with locality and network: there one early switch scatters other gangs, and one trace may differ by chance."""
+    """GE-13 with locality and network: there one early switch scatters other gangs, so one trace differs by chance."""
     pairs = [fast_and_slow(seed, SPLIT) for seed in range(8)]
     fast_s, slow_s = (
         sum(played.mean_jct_s for played in side) for side in zip(*pairs, strict=True)
