@@ -5,7 +5,7 @@ Needs pytest and hypothesis, which the package itself does not.
 
 from __future__ import annotations
 
-# suite
-from gandiva_core.conformance.world import SmallWorld, Work
+from gandiva_core.conformance.suite import PolicyConformance
+from gandiva_core.conformance.world import Delays, SmallWorld, Work
 
-__all__ = ["SmallWorld", "Work"]
+__all__ = ["Delays", "PolicyConformance", "SmallWorld", "Work"]

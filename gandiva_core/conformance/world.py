@@ -26,6 +26,8 @@ from gandiva_core.model.job import JobSpec
 from gandiva_core.model.units import JobId, ServerId
 
 Device = tuple[ServerId, int]
+_OF_JOBS = (e.JobKilled, e.JobFailed, e.GangBroken, e.JobMoved)
+
 Witness = Callable[[e.Event, Outcome], None]
 
 
@@ -75,7 +77,7 @@ class SmallWorld:
         works: jobs, in any order of arrival.
         delays: of switches.
         refuse: asked for each `CommitGang`; a code makes it a `GangRefused`.
-        facts: further events from outside (lost and joined servers, kills, queues), by time.
+        facts: further events from outside (lost and joined servers, queues, kills of jobs that have arrived).
         witness: called after every event.
     """
 
@@ -107,11 +109,17 @@ class SmallWorld:
         self._pending: deque[e.Event] = deque()
         for server in servers:
             self._tell(0.0, e.ServerJoined(0.0, server))
-        for fact in sorted(facts, key=lambda fact: fact.at_s):
-            self._tell(fact.at_s, fact)
+        by_time = sorted(facts, key=lambda fact: fact.at_s)
+        # At equal times a job comes after its cluster and before what happens to it.
+        for fact in by_time:
+            if not isinstance(fact, _OF_JOBS):
+                self._tell(fact.at_s, fact)
         for work in sorted(works, key=lambda work: work.arrival_s):
             self._courses[work.spec.job_id] = _Course(work.run_s)
             self._tell(work.arrival_s, e.JobSubmitted(work.arrival_s, work.spec))
+        for fact in by_time:
+            if isinstance(fact, _OF_JOBS):
+                self._tell(fact.at_s, fact)
 
     def run(self, until_s: float = float("inf"), *, events_max: int = 1_000_000) -> None:
         """Go on until nothing is left to happen, or up to and including `until_s`.
