@@ -15,8 +15,9 @@ from yarn_plugin.replay.configuration import PARITY_QUEUES, RunConfiguration, pr
 from yarn_plugin.replay.faults import FaultPlan, ServerFault
 from yarn_plugin.replay.ordered import OrderedSubstrate
 from yarn_plugin.replay.preemption import PreemptionRounds
-from yarn_plugin.replay.rm import ReplayedRm, ReplayError
+from yarn_plugin.replay.rm import RefusedError, ReplayedRm, ReplayError
 from yarn_plugin.replay.stock import QueueRule, StockSubstrate, own_queue
+from yarn_plugin.replay.wire import Started
 
 Connect = Callable[[Path], ReplayedRm]
 """Brings a JVM that waits for its ResourceManager and logs to the file given."""
@@ -49,7 +50,7 @@ def open_engine(
     configuration = prepare(setup)
     rm = (connect or start_jvm)(Path(setup.work_dir) / "resourcemanager.log")
     try:
-        started = rm.start(configuration.conf_dir, configuration.properties)
+        started = _started(setup, configuration, rm)
         substrate = _substrate(setup, configuration, rm, FaultPlan(setup.cluster, faults))
     except BaseException:
         rm.close()
@@ -60,6 +61,15 @@ def open_engine(
         "plugin": version("gandiva-yarn"),
     }
     return OpenedSubstrate(substrate, started.scheduler_class, versions)
+
+
+def _started(setup: RunSetup, configuration: RunConfiguration, rm: ReplayedRm) -> Started:
+    try:
+        return rm.start(configuration.conf_dir, configuration.properties)
+    except RefusedError as error:
+        place = setup.conf_dir or str(configuration.conf_dir)
+        expected = "a configuration that Hadoop's ResourceManager starts with"
+        raise InputError(place, str(error), expected) from error
 
 
 def start_jvm(log_file: Path) -> ReplayedRm:

@@ -25,6 +25,10 @@ class ReplayError(GandivaError):
     """The JVM under replay could not do what it was told, or is gone."""
 
 
+class RefusedError(ReplayError):
+    """The ResourceManager is there and refused; the text is its own reason."""
+
+
 class GatewayPort(Protocol):
     """What is used of `yarn_plugin.bridge.gateway.Gateway`. Each call may raise `GatewayError`."""
 
@@ -130,13 +134,13 @@ class ReplayedRm:
         try:
             return call()
         except GatewayError as error:
-            raise ReplayError(self._line(what, error)) from error
+            line = f"ResourceManager under replay, {what}: {error}"
+            if error.kind not in _JVM_GONE:
+                raise RefusedError(line) from error
+            raise ReplayError(f"{line} ({self._last_words()})") from error
 
-    def _line(self, what: str, error: GatewayError) -> str:
-        line = f"ResourceManager under replay, {what}: {error.kind}: {error}"
-        if error.kind in _JVM_GONE:
-            return f"{line} ({self._log_file}: {last_line(Path(self._log_file))})"
-        return line
+    def _last_words(self) -> str:
+        return f"{self._log_file}: {last_line(Path(self._log_file))}"
 
 
 def last_line(log_file: Path) -> str:
