@@ -79,12 +79,13 @@ class Calibration:
         self._seeds = tuple(seeds)
         self._target = target
 
-    def try_law(self, law: BurstyLaw) -> Trial:
-        """Play a law on all seeds, or on the first alone where that is hopeless."""
+    def try_law(self, law: BurstyLaw, *, is_patient: bool = False) -> Trial:
+        """Play a law on all seeds, or, unless patient, on the first alone where that is hopeless."""
         outcomes: list[tuple[float, float]] = []
         for seed in self._seeds:
             outcomes.append(self._arm(make_bursty("calibration", law, seed), self._cluster))
-            if len(outcomes) == 1 and miss(outcomes[0], self._target) > HOPELESS:
+            is_first = len(outcomes) == 1 and not is_patient
+            if is_first and miss(outcomes[0], self._target) > HOPELESS:
                 return Trial(law, tuple(outcomes), 10.0 + miss(outcomes[0], self._target))
         trial = Trial(law, tuple(outcomes), 0.0)
         error = max(miss(trial.means_s, self._target), miss(outcomes[0], self._target))
@@ -96,7 +97,7 @@ class Calibration:
         Ends after `trials` trials, or when a law is within half the tolerance.
         """
         rng = random.Random(search_seed)
-        best = self.try_law(start)
+        best = self.try_law(start, is_patient=True)
         yield best
         tried = {start}
         for _ in range(trials - 1):

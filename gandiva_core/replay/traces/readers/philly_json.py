@@ -209,19 +209,21 @@ def fits_machines(
 
 def machine_list(source: Source) -> dict[str, int]:
     """GPUs by machine, from the option or from the file beside the log; empty where there is none."""
-    path = source.options.machines
-    if path is None:
-        beside = source.path.name.replace("job_log", "machine_list")
-        names = (beside, f"{Path(beside).stem}.csv")
-        path = next(
-            (
-                source.path.with_name(n)
-                for n in names
-                if n != source.path.name and source.path.with_name(n).is_file()
-            ),
-            None,
-        )
+    path = source.options.machines or beside(source.path)
     return read_machines(path) if path else {}
+
+
+def beside(log: Path) -> Path | None:
+    """The machine list beside a log: ``cluster_machine_list`` for ``cluster_job_log``, with or without ``.csv``."""
+    for part in ("job_log", "philly_job_log", "cluster_job_log"):
+        stem = log.stem.replace(part, "machine_list")
+        if stem == log.stem:
+            continue
+        for name in (stem, f"{stem}.csv"):
+            path = log.with_name(name)
+            if path.is_file():
+                return path
+    return None
 
 
 def read_machines(path: Path) -> dict[str, int]:
