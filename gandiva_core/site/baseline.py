@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from gandiva_core.model.errors import InputError
 from gandiva_core.site.configuration import SiteConfiguration
 from gandiva_core.site.findings import Finding, Severity
-from gandiva_core.site.queues import PREFIX, check_queues, read_queues
+from gandiva_core.site.queues import MAP_REDUCE_1_PREFIX, PREFIX, check_queues, read_queues
 from gandiva_core.site.resource_types import GPU, TYPES_KEY, check_resource_types
 from gandiva_core.site.shares import check_partitions
 
@@ -27,21 +27,14 @@ def calculator(site: SiteConfiguration) -> str:
 
 
 def require_valid_baseline(site: SiteConfiguration) -> None:
-    """Refuses a site under which the stock scheduler would not count GPUs (cases A02, H03, H04).
+    """Refuses a site under which the stock scheduler would not count GPUs (cases A02, H03, H04, H18).
 
     Raises:
-        InputError: the first reason, with file and line of the key to change.
+        InputError: the first reason, with file and line of the key to change: a queue file of another scheduler, then
+            GPUs that are not declared, then the calculator.
     """
-    found = calculator(site)
-    if found != DOMINANT_CALCULATOR:
-        origin = found.rpartition(".")[2]
-        set_there = site.raw(CALCULATOR_KEY) is not None
-        told = origin if set_there else f"nothing set, so {origin}"
-        raise InputError(
-            f"invalid baseline: {site.describe(CALCULATOR_KEY)}",
-            f"{told}, which counts memory only and no GPU",
-            DOMINANT_CALCULATOR,
-        )
+    if next(site.keys(MAP_REDUCE_1_PREFIX), None) is not None:
+        read_queues(site)
     for finding in check_resource_types(site):
         if finding.severity is Severity.ERROR:
             listed = ",".join(site.texts(TYPES_KEY)) or "nothing set"
@@ -50,6 +43,21 @@ def require_valid_baseline(site: SiteConfiguration) -> None:
                 f"{listed!r}: {finding.text}",
                 f"{GPU} and no mandatory type",
             )
+    _require_dominant(site)
+
+
+def _require_dominant(site: SiteConfiguration) -> None:
+    found = calculator(site)
+    if found == DOMINANT_CALCULATOR:
+        return
+    origin = found.rpartition(".")[2]
+    set_there = site.raw(CALCULATOR_KEY) is not None
+    told = origin if set_there else f"nothing set, so {origin}"
+    raise InputError(
+        f"invalid baseline: {site.describe(CALCULATOR_KEY)}",
+        f"{told}, which counts memory only and no GPU",
+        DOMINANT_CALCULATOR,
+    )
 
 
 def check_site(site: SiteConfiguration, gpus: Mapping[str, int]) -> Iterator[Finding]:

@@ -75,7 +75,7 @@ def test_H03_other_vendors_devices_and_the_fair_scheduler(case: Case) -> None:
     site = SiteConfiguration.load(case("H03"))
     assert declared(site) == ("memory-mb", "vcores", "nec.com/ve", "cmp.com/cmp")
     assert list(read_file(case("H03") / "node-resources.xml")) == []
-    with pytest.raises(InputError, match=r"invalid baseline"):
+    with pytest.raises(InputError, match=r"yarn\.io/gpu not in yarn\.resource-types"):
         require_valid_baseline(site)
 
 
@@ -85,7 +85,9 @@ def test_H04_a_mandatory_type_declared_again(case: Case) -> None:
     (finding,) = site.findings
     assert finding.place.endswith("yarn-site.xml:30")
     assert finding.subject == "yarn.scheduler.minimum-allocation-mb"
-    with pytest.raises(InputError):
+    with pytest.raises(
+        InputError, match=r"resource-types\.xml:2: yarn\.resource-types: .*memory-mb"
+    ):
         require_valid_baseline(site)
 
 
@@ -128,8 +130,12 @@ def test_H11_the_default_calculator_is_no_baseline(case: Case) -> None:
     decommission = "yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs"
     assert site.whole(decommission, 3600) == 86400
     assert site.whole("yarn.resourcemanager.am.max-attempts", 2) == 10
-    with pytest.raises(InputError, match=r"capacity-scheduler\.xml:\d+: .*resource-calculator"):
+    with pytest.raises(InputError, match=r"yarn\.io/gpu not in yarn\.resource-types"):
         require_valid_baseline(site)
+    told = [str(finding) for finding in check_site(site, {"": 4})]
+    assert any(
+        "capacity-scheduler.xml:11: yarn.scheduler.capacity.resource-calc" in line for line in told
+    )
 
 
 def test_H12_set_twice_and_misspelt(case: Case) -> None:
@@ -159,8 +165,9 @@ def test_H17_a_symbolic_link_stored_as_text(case: Case) -> None:
 
 
 def test_H18_map_reduce_1_keys(case: Case) -> None:
-    with pytest.raises(InputError, match="MapReduce 1 keys"):
-        read_queues(SiteConfiguration.load(case("H18")))
+    for read in (read_queues, require_valid_baseline):
+        with pytest.raises(InputError, match="MapReduce 1 keys"):
+            read(SiteConfiguration.load(case("H18")))
 
 
 def test_H19_names_with_trailing_blanks(case: Case) -> None:
@@ -170,8 +177,19 @@ def test_H19_names_with_trailing_blanks(case: Case) -> None:
     assert found["default"] == pytest.approx((0.4, 0.6))
     assert found["hive"] == pytest.approx((0.6, 0.8))
     assert site.get("yarn.scheduler.capacity.root.hive.maximum-application-lifetime") == "-1"
-    with pytest.raises(InputError, match="invalid baseline"):
+
+
+def test_A02_gpus_declared_but_not_counted(case: Case, tmp_path: Path) -> None:
+    """H19's queue file beside a declaration of GPUs."""
+    (tmp_path / "capacity-scheduler.xml").write_text(
+        (case("H19") / "capacity-scheduler.xml").read_text()
+    )
+    (tmp_path / "resource-types.xml").write_text((case("H02") / "resource-types.xml").read_text())
+    site = SiteConfiguration.load(tmp_path)
+    with pytest.raises(InputError, match=r"capacity-scheduler\.xml:\d+: .*resource-calculator"):
         require_valid_baseline(site)
+    warnings = [f for f in check_site(site, {"": 2}) if "resource-calculator" in f.subject]
+    assert len(warnings) == 1
 
 
 def test_H20_includes(case: Case) -> None:
