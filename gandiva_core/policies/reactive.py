@@ -109,7 +109,7 @@ class Reactive(msgspec.Struct, frozen=True):
         closed = self._kept_for_starving(view)
         placed = yield from self._try(view, job, WHOLE_CASCADE, closed, explain=True)
         if not placed:
-            yield from self._watch(view)
+            yield from self._admit(view) if self.starving_after_s <= 0.0 else self._watch(view)
 
     def _try(
         self,
@@ -140,14 +140,26 @@ class Reactive(msgspec.Struct, frozen=True):
             if STARVING in view.memory:
                 yield Remember(STARVING, {})
             return
-        for job in _heads(view):
-            if self._is_starving(view, job):
-                is_news = job.spec.job_id not in view.memory.get(STARVING, {})
-                yield from self._try(view, job, ANYWHERE, NOTHING, explain=is_news)
+        tried: set[JobId] = set()
+        yield from self._relieve(view, tried)
         closed = self._kept_for_starving(view, fresh=True)
         for steps in (WITHOUT_OVER_SUBSCRIPTION, OVER_SUBSCRIPTION_ONLY):
             yield from self._sweep(view, steps, closed)
+        yield from self._relieve(view, tried)
         yield from self._watch(view)
+
+    def _relieve(self, view: ClusterView, tried: set[JobId]) -> Decisions:
+        """Over-subscribe starving heads anywhere, and then those that stood behind them, each once."""
+        while True:
+            heads = [job for job in _heads(view) if self._is_starving(view, job)]
+            fresh = [job for job in heads if job.spec.job_id not in tried]
+            if not fresh:
+                return
+            for job in fresh:
+                job_id = job.spec.job_id
+                tried.add(job_id)
+                is_news = job_id not in view.memory.get(STARVING, {})
+                yield from self._try(view, job, ANYWHERE, NOTHING, explain=is_news)
 
     def _sweep(
         self, view: ClusterView, steps: frozenset[Step], closed: frozenset[ServerId]
