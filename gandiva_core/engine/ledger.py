@@ -191,80 +191,72 @@ class Ledger:
     def promise(self, job: JobState, bindings: Iterable[Binding]) -> None:
         """Give devices to a job that will run once they are free."""
         job_id = job.spec.job_id
-        for server, gpu in self._devices(bindings):
-            if server.claims[gpu] is not None:
-                raise InvariantError(f"{server.server.server_id}/{gpu} is promised already")
-            self._occupy(server, gpu, server.holders[gpu], job_id)
+        for binding in bindings:
+            server = self._touch(binding)
+            claims = server.claims
+            for gpu in binding.gpus:
+                if claims[gpu] is not None:
+                    raise InvariantError(f"{binding.server_id}/{gpu} is promised already")
+                self._count_device(job, server.holders[gpu], 1)
+                self.undo.write_item(claims, gpu, job_id)
 
     def seize(self, job: JobState) -> None:
         """Give a job the devices of its bindings at once; only a state that is built anew does so."""
         job_id = job.spec.job_id
-        for server, gpu in self._devices(job.bindings):
-            if server.holders[gpu] is not None:
-                raise InvariantError(f"{server.server.server_id}/{gpu} is held already")
-            self._occupy(server, gpu, job_id, server.claims[gpu])
+        for binding in job.bindings:
+            server = self._touch(binding)
+            for gpu in binding.gpus:
+                if server.holders[gpu] is not None:
+                    raise InvariantError(f"{binding.server_id}/{gpu} is held already")
+                self._count_device(job, server.claims[gpu], 1)
+                self.undo.write_item(server.holders, gpu, job_id)
 
     def take(self, job: JobState) -> None:
-        """Turn a job's promised devices into held ones."""
+        """Turn a job's promised devices into held ones; its queue used them before."""
         job_id = job.spec.job_id
-        for server, gpu in self._devices(job.bindings):
-            if server.claims[gpu] != job_id or server.holders[gpu] is not None:
-                raise InvariantError(f"{server.server.server_id}/{gpu} is not free for {job_id}")
-            self._occupy(server, gpu, job_id, None)
+        for binding in job.bindings:
+            server = self._touch(binding)
+            holders, claims = server.holders, server.claims
+            for gpu in binding.gpus:
+                if claims[gpu] != job_id or holders[gpu] is not None:
+                    raise InvariantError(f"{binding.server_id}/{gpu} is not free for {job_id}")
+                self.undo.write_item(holders, gpu, job_id)
+                self.undo.write_item(claims, gpu, None)
 
     def let_go(self, job: JobState) -> None:
         """Free whatever devices a job holds or was promised."""
         job_id = job.spec.job_id
-        for server, gpu in self._devices(job.bindings):
-            holder, claim = server.holders[gpu], server.claims[gpu]
-            if holder == job_id:
-                self._occupy(server, gpu, None, claim)
-            elif claim == job_id:
-                self._occupy(server, gpu, holder, None)
-
-    def _devices(self, bindings: Iterable[Binding]) -> Iterator[tuple[ServerState, int]]:
-        for binding in bindings:
-            server = self.state.servers[binding.server_id]
-            self.touched_servers[binding.server_id] = None
+        for binding in job.bindings:
+            server = self._touch(binding)
+            holders, claims = server.holders, server.claims
             for gpu in binding.gpus:
-                yield server, gpu
+                if holders[gpu] == job_id:
+                    self.undo.write_item(holders, gpu, None)
+                    self._count_device(job, claims[gpu], -1)
+                elif claims[gpu] == job_id:
+                    self.undo.write_item(claims, gpu, None)
+                    self._count_device(job, holders[gpu], -1)
 
-    def _occupy(
-        self, server: ServerState, gpu: int, holder: JobId | None, claim: JobId | None
-    ) -> None:
-        old_holder, old_claim = server.holders[gpu], server.claims[gpu]
-        if self.state.queues:
-            self._count_running(self._users(old_holder, old_claim), self._users(holder, claim))
-        if holder != old_holder:
-            self.undo.note(server.holders.__setitem__, gpu, old_holder)
-            server.holders[gpu] = holder
-        if claim != old_claim:
-            self.undo.note(server.claims.__setitem__, gpu, old_claim)
-            server.claims[gpu] = claim
+    def _touch(self, binding: Binding) -> ServerState:
+        self.touched_servers[binding.server_id] = None
+        return self.state.servers[binding.server_id]
 
     # ------------------------------------------------------------------ queues
 
-    def _users(self, holder: JobId | None, claim: JobId | None) -> Chain:
-        """Queues that use a device; one that hands it to itself uses it once."""
-        if holder is None:
-            return () if claim is None else self.state.jobs[claim].chain
-        chain = self.state.jobs[holder].chain
-        if claim is None:
-            return chain
-        other = self.state.jobs[claim].chain
-        if other is chain:
-            return chain
-        return chain + tuple(link for link in other if link not in chain)
+    def _count_device(self, job: JobState, other: JobId | None, sign: int) -> None:
+        """A job begins or ceases to use a device that `other` has as well, one holding it, one claiming it.
 
-    def _count_running(self, before: Chain, after: Chain) -> None:
-        if before is after:
+        A queue uses such a device once, however many of its jobs do.
+        """
+        if other is None:
+            for link in job.chain:
+                self._set_use(link, link.running + sign, link.resident)
             return
-        for link in before:
-            if link not in after:
-                self._set_use(link, link.running - 1, link.resident)
-        for link in after:
-            if link not in before:
-                self._set_use(link, link.running + 1, link.resident)
+        chain = self.state.jobs[other].chain
+        if chain is not job.chain:
+            for link in job.chain:
+                if link not in chain:
+                    self._set_use(link, link.running + sign, link.resident)
 
     def _count_resident(self, chain: Chain, gpus: int) -> None:
         for link in chain:
@@ -297,8 +289,9 @@ class Ledger:
         running: defaultdict[QueueState, int] = defaultdict(int)
         resident: defaultdict[QueueState, int] = defaultdict(int)
         for server in self.state.servers.values():
-            for holder, claim in zip(server.holders, server.claims, strict=True):
-                for link in self._users(holder, claim):
+            for users in zip(server.holders, server.claims, strict=True):
+                chains = [self.state.jobs[user].chain for user in users if user is not None]
+                for link in dict.fromkeys(link for chain in chains for link in chain):
                     running[link] += 1
         for job in self.state.jobs.values():
             for link in job.chain:

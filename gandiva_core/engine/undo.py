@@ -28,6 +28,11 @@ class UndoLog:
         self._entries.append((setattr, (holder, attribute, getattr(holder, attribute))))
         setattr(holder, attribute, value)
 
+    def write_item(self, row: list[Any], index: int, value: object) -> None:
+        """Set a list's item."""
+        self._entries.append((row.__setitem__, (index, row[index])))
+        row[index] = value
+
     def write_entry(self, mapping: dict[Any, Any], key: object, value: object) -> None:
         """Set a mapping's entry."""
         old = mapping.get(key, _MISSING)
