@@ -39,8 +39,8 @@ def check(ledger: Ledger, *, is_full: bool) -> None:
         job = state.jobs.get(job_id)
         if job is not None:
             _check_job(state, job)
-            for link in job.chain:
-                _check_queue(state, link)
+    for link in ledger.touched_queues:
+        _check_queue(state, link)
     for server_id in ledger.touched_servers:
         server = state.servers.get(server_id)
         if server is not None:
@@ -156,12 +156,11 @@ def _check_accounts(state: State, server: ServerState) -> None:
 
 
 def _check_queue(state: State, link: QueueState) -> None:
-    _demand(
-        link.is_overfull or not is_over_limit(link, state.height_max),
-        f"queue {link.limit.name}",
-        f"{link.running} running and {link.resident} resident GPUs",
-        f"at most {link.limit.max_gpus:g}, and × {state.height_max}",
-    )
+    if not link.is_overfull and is_over_limit(link, state.height_max):
+        raise InvariantError(
+            f"queue {link.limit.name}: found {link.running} running and {link.resident} resident GPUs; "
+            f"expected at most {link.limit.max_gpus:g}, and × {state.height_max}"
+        )
 
 
 def _check_orders(state: State) -> None:

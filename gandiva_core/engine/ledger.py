@@ -45,6 +45,7 @@ class Ledger:
         #: Devices changed.
         self.moved_servers: dict[ServerId, None] = {}
         #: Residents changed.
+        self.touched_queues: dict[QueueState, None] = {}
 
     # ------------------------------------------------------------------ taking back
 
@@ -71,6 +72,7 @@ class Ledger:
         self.touched_jobs.clear()
         self.touched_servers.clear()
         self.moved_servers.clear()
+        self.touched_queues.clear()
 
     # ------------------------------------------------------------------ jobs known and jobs waiting
 
@@ -264,6 +266,7 @@ class Ledger:
 
     def _set_use(self, link: QueueState, running: int, resident: int) -> None:
         self.undo.note(set_use, link, link.running, link.resident, link.is_overfull)
+        self.touched_queues[link] = None
         link.running = running
         link.resident = resident
         if link.is_overfull:

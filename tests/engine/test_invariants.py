@@ -120,6 +120,7 @@ def test_touched_check_catches_what_the_event_touched(name: str) -> None:
     ledger = Ledger(state)
     invariants.check(ledger, is_full=False)
     ledger.touched_jobs[R] = ledger.touched_servers[S1] = ledger.moved_servers[S1] = None
+    ledger.touched_queues = dict.fromkeys(state.queues.values())
     with pytest.raises(InvariantError) as caught:
         invariants.check(ledger, is_full=False)
     assert message in str(caught.value)
