@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from gandiva_core.config.keys import BY_NAME, PREFIX
+from gandiva_core.config.keys import PREFIX
 from gandiva_core.config.reading import Located, environment_source, read_settings
 from gandiva_core.config.settings import Settings
 from gandiva_core.model.cluster import Cluster
@@ -185,9 +185,8 @@ def site_of(request: Request, base: Cluster, has_stock: bool) -> _Site:
         gpus[server.partition] += server.gpus
     notes = tuple(str(finding) for finding in check_site(site, gpus))
     tree = read_queues(site)
-    own = {key: at for key, at in site.located(PREFIX).items() if key in BY_NAME}
     return _Site(
-        settings=read_settings(own, *sources),
+        settings=read_settings(site.located(PREFIX), *sources),
         cluster=msgspec.structs.replace(base, queues=gpu_limits(tree, gpus)),
         queues_digest=file_digest(request.conf_dir / QUEUE_FILE) or "no queue file",
         notes=notes,
