@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from baselines.capacity.substrate import fair, fifo
 from gandiva_core.messages.events import (
     ContainersHeld,
     GangBroken,
@@ -17,8 +16,6 @@ from gandiva_core.messages.events import (
 )
 from gandiva_core.model.errors import InputError
 from gandiva_core.model.units import ServerId
-from gandiva_core.replay.planning import Shape, plan
-from gandiva_core.replay.traces import clusters, models, registry
 from gandiva_core.runtime.ports import Arm, RunSetup
 from tests.builders import job
 from tests.yarn.runs import Opener, Played, planned, play, small_cluster
@@ -26,14 +23,6 @@ from yarn_plugin.replay.configuration import STOCK_CLASS
 from yarn_plugin.replay.faults import ServerFault
 
 pytestmark = pytest.mark.yarn
-
-
-def three_hours(shape: Shape) -> tuple[object, object]:
-    """The built-in short trace on its cluster, cut into containers."""
-    trace = registry.load("gandiva-3h", seed=1)
-    cluster = clusters.load_cluster(trace.cluster_name or "gandiva-100")
-    table = models.builtin_models()
-    return plan(trace, cluster, shape, 4, lambda job: table[job.model]).jobs, cluster
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 1, 1), (4,)])
@@ -45,19 +34,6 @@ def test_jobs_run_one_after_another_in_the_order_they_came(
     assert played.opened_class == STOCK_CLASS
     assert played.ends == {"j1": 101.0, "j2": 102.0, "j3": 201.0, "j4": 202.0, "j5": 301.0}
     assert played.report.unfinished == ()
-
-
-@pytest.mark.parametrize("shape", list(Shape))
-@pytest.mark.parametrize(("arm", "model"), [("capacity", fifo), ("capacity-fair", fair)])
-def test_the_model_starts_the_same_gangs_on_the_same_servers(
-    opener: Opener, tmp_path: Path, shape: Shape, arm: str, model: object
-) -> None:
-    """Item 6, GE-13: engines agree within 1 %; here they agree in every start."""
-    jobs, cluster = three_hours(shape)
-    real = play(opener, arm, jobs, cluster, tmp_path)  # type: ignore[arg-type]
-    simulated = play(model, arm, jobs, cluster, tmp_path)  # type: ignore[arg-type]
-    assert real.starts == simulated.starts
-    assert real.ends == simulated.ends
 
 
 def test_two_runs_leave_the_same_bytes(opener: Opener, tmp_path: Path) -> None:

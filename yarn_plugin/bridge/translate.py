@@ -6,6 +6,7 @@ gang (G-13).
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -69,6 +70,7 @@ class Translator:
     known_servers: Mapping[str, Server] = field(default_factory=dict)
     foreign_refused: int = 0
     _parts: list[wire.Resync] = field(default_factory=list)
+    _soft: deque[tuple[str, Gang]] = field(default_factory=deque)
 
     def translate(self, events: Sequence[wire.RmEvent], now_s: float | None = None) -> list[Event]:
         """What a batch of events means, in order.
@@ -194,6 +196,8 @@ class Translator:
                 yield JobFinished(at_s, gang.job_id)
         for gang in formed:
             self.register.app_of[gang.job_id] = app_id
+            if app.rule is GangRule.SOFT and len(gang.members) > 1:
+                self._soft.append((app_id, gang))
             yield JobSubmitted(at_s, _spec(app, gang))
 
     def _moved(self, event: wire.AppMoved, app: Application, at_s: float) -> Iterator[Event]:
@@ -245,27 +249,24 @@ class Translator:
 
     def next_at_s(self) -> float | None:
         """When the oldest soft gang has been tried whole for long enough; None where none waits."""
-        waits = [gang.formed_at_s + self.gang_wait_s for _, _, gang in self._soft_waiting()]
-        return min(waits, default=None)
+        while self._soft:
+            gang = self._soft[0][1]
+            if gang.phase is GangPhase.WAITING and gang.job_id in self.register.app_of:
+                return gang.formed_at_s + self.gang_wait_s
+            self._soft.popleft()  # it was placed, or has left
+        return None
 
     def due(self, now_s: float) -> list[Event]:
         """Break up soft gangs that waited too long: their containers are placed singly from now on (DESIGN §6)."""
         out: list[Event] = []
-        for app_id, app, gang in list(self._soft_waiting()):
-            if now_s < gang.formed_at_s + self.gang_wait_s:
-                continue
+        while (due_s := self.next_at_s()) is not None and due_s <= now_s:
+            app_id, gang = self._soft.popleft()
+            app = self.register.apps[app_id]
             app.is_single = True
             self.register.remove(app, gang)
             out.append(JobKilled(now_s, gang.job_id))
             out.extend(self._form(app_id, app, now_s, settled=True))
         return out
-
-    def _soft_waiting(self) -> Iterator[tuple[str, Application, Gang]]:
-        for app_id, app in self.register.apps.items():
-            if app.rule is GangRule.SOFT and not app.is_single:
-                for gang in app.gangs.values():
-                    if gang.phase is GangPhase.WAITING and len(gang.members) > 1:
-                        yield app_id, app, gang
 
     # ------------------------------------------------------------------ resync
 
