@@ -125,8 +125,10 @@ class Driver:
                 self._loop()
             is_complete = True
         finally:
-            self._substrate.close()
-            file = self._close(is_complete)
+            try:
+                file = self._close(is_complete)
+            finally:
+                self._substrate.close()
             self._report_progress()
         return DriverReport(
             self._now_s,
