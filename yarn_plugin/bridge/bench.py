@@ -28,17 +28,17 @@ class Plan(msgspec.Struct, frozen=True):
         events_max: events fetched for a batch size at most; the plug-in keeps 100,000 before it drops them.
         calls_max: calls for a batch size at most, so that batches of one do not take minutes.
         applications: each changes its asks and repeats them, which is two events each.
-        warm_up: events fetched before anything counts, so that the JVM has compiled what it runs.
+        warm_ups: rounds of `events_max` before anything counts, so that the JVM has compiled what it runs.
     """
 
     batches: tuple[int, ...] = (1, 10, 100, 1000, 10_000)
-    events_max: int = 40_000
+    events_max: int = 60_000
     calls_max: int = 2000
     applications: int = 100
-    warm_up: int = 40_000
+    warm_ups: int = 3
 
 
-QUICK = Plan(batches=(1, 10), events_max=40, calls_max=4, applications=5, warm_up=20)
+QUICK = Plan(batches=(1, 10), events_max=40, calls_max=4, applications=5, warm_ups=1)
 
 
 def run(*, is_quick: bool, say: Callable[[str], None]) -> Sequence[Row]:
@@ -52,7 +52,8 @@ def run(*, is_quick: bool, say: Callable[[str], None]) -> Sequence[Row]:
     with ReplayJvm(heap_mib=HEAP_MIB) as jvm, jvm.connect() as gateway:
         source = _Source(gateway, plan.applications)
         say("bridge: warming up")
-        _fetch_decoded(source, 1000, plan.warm_up)
+        for _ in range(plan.warm_ups):
+            _fetch_decoded(source, 1000, plan.events_max)
         return [_row(source, batch, plan, say) for batch in plan.batches]
 
 
