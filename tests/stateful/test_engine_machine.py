@@ -229,6 +229,11 @@ class GandivaMachine(EngineMachine):
 
     make_policy = staticmethod(lambda: create(Settings(), {}))
 
+    def send(self, event: e.Event) -> Outcome:
+        outcome = super().send(event)
+        assert not outcome.refusals
+        return outcome
+
     def drain(self) -> None:
         for each in (*SERVERS, server("z", 16)):
             self.rejoin(each)
