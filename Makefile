@@ -5,7 +5,7 @@ PYTHON  ?= $(shell command -v python3.11 || command -v python3)
 VENV    ?= .venv
 BIN     := $(VENV)/bin
 OUT     ?= out/replay
-MVN     ?= mvn -B -ntp -q
+MVN     ?= mvn -B -ntp
 TRACE   ?= gandiva-9d
 
 JAVA_SOURCES := $(shell find yarn_plugin/src/main yarn_plugin/pom.xml -type f 2>/dev/null)
@@ -37,7 +37,7 @@ $(VENV)/stamp-dev: $(VENV)/stamp-env
 	$(BIN)/pip install -q -c constraints.txt -e ".[dev]" && touch $@
 
 yarn_plugin/target/stamp-plugin: $(JAVA_SOURCES)
-	$(MVN) -f yarn_plugin/pom.xml -DskipTests package && touch $@
+	$(MVN) -q -f yarn_plugin/pom.xml -DskipTests package && touch $@
 
 # ------------------------------------------------------------------ the two commands
 
@@ -53,7 +53,7 @@ test-yarn: dev plugin
 	$(BIN)/pytest -m yarn --durations=10
 
 test-java:
-	mvn -B -ntp -f yarn_plugin/pom.xml test
+	$(MVN) -f yarn_plugin/pom.xml test
 
 # ------------------------------------------------------------------ checks
 
@@ -72,7 +72,7 @@ check-imports: dev
 	$(BIN)/lint-imports --no-cache
 
 check-java:
-	$(MVN) -f yarn_plugin/pom.xml -DskipTests verify
+	$(MVN) -q -f yarn_plugin/pom.xml -DskipTests verify
 
 format: dev ## put every Python file into the common format
 	$(BIN)/ruff check -q --fix-only . ; $(BIN)/ruff format .
