@@ -36,7 +36,7 @@ def target(folders: Sequence[Path], out: Path | None) -> Path:
 
 
 def join(folders: Sequence[Path], where: Path) -> tuple[RunDetails, ...]:
-    """All runs of all folders, the baseline first, journals relative to `where`.
+    """All runs of all folders, the baseline first, else as asked for; journals relative to `where`.
 
     Raises:
         InputError: naming both places and what differs; also a run that is there twice.

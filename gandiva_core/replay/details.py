@@ -45,6 +45,7 @@ class RunDetails(msgspec.Struct, frozen=True):
     """A run: which, where, and what came of it.
 
     Attributes:
+        position: of the arm among those asked for together, from 0.
         journal: relative to the output folder.
         journal_sha256: over the plain bytes, before compression.
         is_complete: False where the run was interrupted; its figures then cover what was played.
@@ -55,6 +56,7 @@ class RunDetails(msgspec.Struct, frozen=True):
 
     format: int
     arm: str
+    position: int
     is_stock: bool
     mechanisms: tuple[str, ...]
     scheduler_class: str

@@ -236,9 +236,10 @@ def orders_of(
             trace_sha256=loaded.sha256,
             commit=commit(),
             out=str(request.out),
+            position=position,
             conf_dir=None if request.conf_dir is None else str(request.conf_dir),
         )
-        for arm in arms
+        for position, arm in enumerate(arms)
     ]
 
 

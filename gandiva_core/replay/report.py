@@ -27,14 +27,16 @@ from gandiva_core.replay.tables import (
     Story,
     breakdown_table,
     figures_table,
+    ratios_table,
     seeds_table,
     shapes_table,
     stories,
 )
-from gandiva_core.replay.wording import TimeUnit, both_ways, interval, ratio, unit_for
+from gandiva_core.replay.wording import TimeUnit, both_ways, interval, listed, ratio, unit_for
 
 SUMMARY_FILE, REPORT_FILE = "summary.json", "report.html"
 MINUTE_S = 60.0
+SOURCES_MAX = 4
 
 
 class Tile(msgspec.Struct, frozen=True):
@@ -109,11 +111,12 @@ def render(
     template = environment().get_template("report.html.j2")
     return template.render(
         summary=summary,
-        title=f"{summary.trace}: {' and '.join(summary.arms)}",
+        title=f"{summary.trace}: {listed(list(summary.arms))}",
         tiles=tiles(summary, unit),
         remarks=remarks(summary, runs),
         surroundings=runs[0].surroundings,
         figures=figures_table(summary.shapes[summary.shape], unit),
+        ratios=ratios_table(summary.shapes[summary.shape]),
         shapes=shapes_table(summary, unit),
         seeds=seeds_table(quoted, unit) if len(summary.seeds) > 1 else None,
         by_size=breakdown_table(quoted, "GPUs", lambda job: str(job.gpus), unit),
@@ -144,30 +147,23 @@ def environment() -> jinja2.Environment:
 
 
 def tiles(summary: Summary, unit: TimeUnit) -> list[Tile]:
-    """The headline numbers of each arm that is compared with the baseline."""
+    """The headline numbers of the arm that the comparison is about."""
+    name = summary.primary
+    base, arm = summary.arms.get(BASELINE), summary.arms.get(name)
+    if base is None or arm is None or name not in summary.ratios:
+        return []
+    bounds = summary.intervals.get(name, {})
     found: list[Tile] = []
-    base = summary.arms.get(BASELINE)
-    for name, ratios in summary.ratios.items():
-        arm = summary.arms[name]
-        if base is None:
-            continue
-        bounds = summary.intervals.get(name, {})
-        for label, key, field in (
-            ("Mean JCT", "mean_jct", "mean_jct_s"),
-            ("Median JCT", "median_jct", "median_jct_s"),
-            ("Makespan", "makespan", "makespan_s"),
-        ):
-            value: float | None = getattr(ratios, key)
-            between = bounds.get(key)
-            found.append(
-                Tile(
-                    label=f"{label}: {BASELINE} ÷ {name}",
-                    value=ratio(value),
-                    absolute=f"{unit.of(getattr(base, field))} → {unit.of(getattr(arm, field))}",
-                    detail=f"{both_ways(value)}"
-                    + (f"; interval {interval(between)}" if between else ""),
-                )
-            )
+    for label, key, field in (
+        ("Mean JCT", "mean_jct", "mean_jct_s"),
+        ("Median JCT", "median_jct", "median_jct_s"),
+        ("Makespan", "makespan", "makespan_s"),
+    ):
+        value: float | None = getattr(summary.ratios[name], key)
+        between = bounds.get(key)
+        detail = both_ways(value) + (f"; interval {interval(between)}" if between else "")
+        absolute = f"{unit.of(getattr(base, field))} → {unit.of(getattr(arm, field))}"
+        found.append(Tile(f"{label}: {BASELINE} ÷ {name}", ratio(value), absolute, detail))
     return found
 
 
@@ -238,7 +234,11 @@ def courses(first: Sequence[RunDetails], seed: int) -> list[Chart]:
 
 
 def source_of(quoted: Sequence[RunDetails]) -> str:
-    """The journals that figures come from, with the start of their hashes."""
+    """The journals that figures come from, with the start of their hashes; of many, where to find them."""
+    if len(quoted) > SOURCES_MAX:
+        return (
+            f"the {len(quoted)} journals of shape {quoted[0].shape}, listed with their hashes below"
+        )
     return "; ".join(f"{run.journal} ({run.journal_sha256[:12]})" for run in quoted)
 
 

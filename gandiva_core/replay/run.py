@@ -52,6 +52,7 @@ class RunOrder(msgspec.Struct, frozen=True):
         surroundings: what the arms of a comparison share.
         notes: sentences for the report's reader about how this run came to be.
         out: the output folder.
+        position: of the arm among those asked for together, from 0.
     """
 
     arm: Arm
@@ -64,6 +65,7 @@ class RunOrder(msgspec.Struct, frozen=True):
     trace_sha256: str
     commit: str
     out: str
+    position: int = 0
     conf_dir: str | None = None
     notes: tuple[str, ...] = ()
 
@@ -251,6 +253,7 @@ def details_of(
     return RunDetails(
         format=details.FORMAT,
         arm=order.arm.name,
+        position=order.position,
         is_stock=order.arm.is_stock,
         mechanisms=header.mechanisms,
         scheduler_class=header.scheduler_class,

@@ -83,8 +83,9 @@ class Summary(msgspec.Struct, frozen=True):
     """The whole comparison.
 
     Attributes:
+        primary: the arm that the comparison is about, the first policy among them.
         shape: the one quoted in `arms`, `ratios`, `intervals`: of those run, the one with the
-            smaller mean-JCT ratio, so the one that favours the baseline.
+            smaller mean-JCT ratio of `primary`, so the one that favours the baseline.
         arms: by name, in the quoted shape; each lists the runs of all shapes.
         ratios: capacity ÷ NAME.
         interval_method: over what the intervals were resampled.
@@ -99,6 +100,7 @@ class Summary(msgspec.Struct, frozen=True):
     seeds: tuple[int, ...]
     commit: str
     versions: Mapping[str, str]
+    primary: str
     shape: str
     arms: Mapping[str, ArmSummary]
     ratios: Mapping[str, Ratios]
@@ -119,7 +121,8 @@ def summarise(runs: Sequence[RunDetails], partial: bool = False) -> Summary:
     """
     names = dict.fromkeys(run.shape for run in runs)
     shapes = {name: shape_summary(name, runs) for name in names}
-    shape = quoted_shape(shapes)
+    primary = primary_arm(runs)
+    shape = quoted_shape(shapes, primary)
     quoted = shapes[shape]
     first = runs[0]
     seeds = tuple(sorted({run.seed for run in runs}))
@@ -134,6 +137,7 @@ def summarise(runs: Sequence[RunDetails], partial: bool = False) -> Summary:
         seeds=seeds,
         commit=first.commit,
         versions={key: value for run in runs for key, value in run.versions.items()},
+        primary=primary,
         shape=shape,
         arms=arms,
         ratios=quoted.ratios,
@@ -146,16 +150,22 @@ def summarise(runs: Sequence[RunDetails], partial: bool = False) -> Summary:
     )
 
 
-def quoted_shape(shapes: Mapping[str, ShapeSummary]) -> str:
-    """The shape whose comparison favours the baseline: smallest mean-JCT ratio of the first arm compared.
+def primary_arm(runs: Sequence[RunDetails]) -> str:
+    """The arm that the comparison is about: the first policy, else the first but the baseline."""
+    names = list(dict.fromkeys(run.arm for run in runs if not run.is_stock))
+    names += [run.arm for run in runs if run.arm != BASELINE]
+    return names[0] if names else runs[0].arm
 
-    Shapes without a ratio come last; then the order in which they ran.
+
+def quoted_shape(shapes: Mapping[str, ShapeSummary], arm: str) -> str:
+    """The shape in which the comparison of `arm` favours the baseline: the smaller mean-JCT ratio.
+
+    Shapes without that ratio come last; then the order in which they ran.
     """
 
     def ratio(shape: str) -> float:
-        values = [each.mean_jct for each in shapes[shape].ratios.values()]
-        first = next((value for value in values if value is not None), None)
-        return float("inf") if first is None else first
+        ratios = shapes[shape].ratios.get(arm)
+        return float("inf") if ratios is None or ratios.mean_jct is None else ratios.mean_jct
 
     return min(shapes, key=ratio)
 

@@ -23,6 +23,10 @@ from gandiva_core.replay.wording import (
     span,
 )
 
+RATIO_COLUMNS_MAX = 2
+WIDE_ARMS_MAX = 3
+"""With more arms, tables by seed, size and model show the mean JCT only."""
+
 DELAYED_MAX = 10
 MODELS_MAX = 20
 
@@ -88,8 +92,8 @@ def figure_rows(unit: TimeUnit) -> tuple[tuple[str, Cell, str], ...]:
 
 
 def figures_table(shape: ShapeSummary, unit: TimeUnit) -> Table:
-    """All figures of all arms, absolute values first, then ratios with their intervals."""
-    others = list(shape.ratios)
+    """All figures of all arms; ratios beside them where there is room, else see `ratios_table`."""
+    others = list(shape.ratios) if len(shape.ratios) <= RATIO_COLUMNS_MAX else []
     head = ["", *shape.arms, *(f"{BASELINE} ÷ {name}" for name in others)]
     rows: list[tuple[str, ...]] = []
     emphasis: set[int] = set()
@@ -100,6 +104,16 @@ def figures_table(shape: ShapeSummary, unit: TimeUnit) -> Table:
         if key in {"mean_jct", "makespan"}:
             emphasis.add(index)
     return Table(tuple(head), tuple(rows), frozenset(emphasis))
+
+
+def ratios_table(shape: ShapeSummary) -> Table | None:
+    """A row an arm, where there are too many for columns; None where there are not."""
+    if len(shape.ratios) <= RATIO_COLUMNS_MAX:
+        return None
+    keys = ("mean_jct", "median_jct", "makespan", "first_100_minibatches")
+    rows = [(name, *(ratio_cell(shape, name, key) for key in keys)) for name in shape.ratios]
+    head = (f"{BASELINE} ÷", "mean JCT", "median JCT", "makespan", "time to 100 mini-batches")
+    return Table(head, tuple(rows))
 
 
 def ratio_cell(shape: ShapeSummary, name: str, key: str) -> str:
@@ -148,15 +162,17 @@ def seeds_table(runs: Sequence[RunDetails], unit: TimeUnit) -> Table:
     names = list(dict.fromkeys(run.arm for run in runs))
     by_key = {(run.seed, run.arm): run for run in runs}
     head = ["seed"]
+    is_wide = len(names) <= WIDE_ARMS_MAX
     for name in names:
-        head += [f"mean JCT, {name}", f"makespan, {name}"]
+        head += [f"mean JCT, {name}", f"makespan, {name}"] if is_wide else [f"mean JCT, {name}"]
     rows = []
     for seed in sorted({run.seed for run in runs}):
         cells = [str(seed)]
         for name in names:
             run = by_key.get((seed, name))
             cells.append(unit.of(run.figures.mean_jct_s) if run else MISSING)
-            cells.append(unit.of(run.figures.makespan_s) if run else MISSING)
+            if is_wide:
+                cells.append(unit.of(run.figures.makespan_s) if run else MISSING)
         rows.append(tuple(cells))
     return Table(tuple(head), tuple(rows))
 
@@ -171,11 +187,13 @@ def breakdown_table(
         for job in run.jobs:
             groups.setdefault(key(job), {}).setdefault(run.arm, []).append(job)
     head = [label, "jobs"]
+    is_wide = len(names) <= WIDE_ARMS_MAX
     for name in names:
-        head += [f"mean JCT, {name}", f"mean queueing, {name}"]
-    head += [
-        f"JCT, {BASELINE} ÷ {name}" for name in names if BASELINE in names and name != BASELINE
-    ]
+        head += (
+            [f"mean JCT, {name}", f"mean queueing, {name}"] if is_wide else [f"mean JCT, {name}"]
+        )
+    others = [name for name in names if is_wide and BASELINE in names and name != BASELINE]
+    head += [f"JCT, {BASELINE} ÷ {name}" for name in others]
     rows = [
         breakdown_row(value, groups[value], names, unit)
         for value in sorted(groups, key=lambda value: group_order(value, groups[value]))
@@ -203,8 +221,10 @@ def breakdown_row(
         jobs = group.get(name, ())
         means[name] = mean([job.jct_s for job in jobs if job.jct_s is not None])
         queueing_s = mean([job.queueing_s for job in jobs if job.queueing_s is not None])
-        cells += [unit.of(means[name]), unit.of(queueing_s)]
-    if BASELINE in names:
+        cells.append(unit.of(means[name]))
+        if len(names) <= WIDE_ARMS_MAX:
+            cells.append(unit.of(queueing_s))
+    if BASELINE in names and len(names) <= WIDE_ARMS_MAX:
         base = means[BASELINE]
         for name in names:
             ours = means[name]

@@ -99,3 +99,10 @@ def span(value_s: float) -> str:
 def plural(number: int, noun: str) -> str:
     """``1 job``, ``2 jobs``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"

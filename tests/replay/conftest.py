@@ -103,12 +103,14 @@ def made_run(
     nodes: str = "n" * 64,
     trace: str = "t" * 64,
     engine: str = "sim",
+    position: int = 0,
 ) -> RunDetails:
     records = records_of(jobs)
     flat = Series(1.0, (0.5, 1.0, 0.25))
     return RunDetails(
         format=FORMAT,
         arm=arm,
+        position=position,
         is_stock=arm.startswith("capacity"),
         mechanisms=() if arm.startswith("capacity") else ("slicing",),
         scheduler_class=f"class.of.{arm}",

@@ -32,6 +32,13 @@ def test_two_folders_make_one_comparison(make_run: Maker, tmp_path: Path) -> Non
     assert summarise(runs).ratios["gandiva"].mean_jct == 2.0
 
 
+def test_arms_stay_in_the_order_asked_for(make_run: Maker, tmp_path: Path) -> None:
+    names = ["zeta", "capacity", "alpha"]
+    runs = [make_run(name, {"a": 1.0}, position=at) for at, name in enumerate(names)]
+    folder = stored(tmp_path, "a", *runs)
+    assert [run.arm for run in join([folder], folder)] == ["capacity", "zeta", "alpha"]
+
+
 @pytest.mark.parametrize(
     ("change", "word"),
     [

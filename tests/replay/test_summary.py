@@ -87,6 +87,16 @@ def test_the_quoted_shape_favours_the_baseline(make_run: Maker) -> None:
     assert [run.shape for run in summary.arms["capacity"].runs] == ["gpu", "server"]
 
 
+def test_the_quoted_shape_is_chosen_by_the_policy_not_by_another_baseline(make_run: Maker) -> None:
+    runs = [
+        make_run(arm, {"a": jct_s}, shape=shape)
+        for shape, jcts in {"gpu": (100.0, 101.0, 50.0), "server": (100.0, 99.0, 95.0)}.items()
+        for arm, jct_s in zip(("capacity", "capacity-fair", "gandiva"), jcts, strict=True)
+    ]
+    summary = summarise(runs)
+    assert (summary.primary, summary.shape) == ("gandiva", "server")
+
+
 def test_a_gang_deadlock_gives_no_ratio_and_names_who_holds_what(
     make_run: Maker, make_record: Callable[..., JobRecord]
 ) -> None:
