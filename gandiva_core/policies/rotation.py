@@ -55,7 +55,7 @@ def rotate(floor: Floor, seats: Sequence[Seat], quantum_s: float) -> Switch | No
     Afterwards the seats show what is foreseen for the next boundary: remember balances before.
     """
     room = floor.limits(seats, can_stop=True)
-    chosen = pick(ranked(seats), floor.open_counts(seats), room)
+    chosen = pick(ranked(seats, quantum_s), floor.open_counts(seats), room)
     leaving = [seat for seat in seats if seat.is_running and seat not in chosen]
     entering = [seat for seat in seats if seat in chosen and not seat.is_running]
     if not leaving and not entering:
@@ -136,7 +136,9 @@ def _foresee(
         elif seat.is_running:
             seat.rested_at = now_s
     settle(seats)
-    following = pick(ranked(seats), [server.server.gpus for server in floor.servers], None)
+    following = pick(
+        ranked(seats, quantum_s), [server.server.gpus for server in floor.servers], None
+    )
     given = {run.job_id: run.bindings for run in runs}
     for seat in seats:
         if seat in chosen and seat not in following:

@@ -220,7 +220,7 @@ class TimeSlice(msgspec.Struct, frozen=True):
             return
         counts = [mask.bit_count() for mask in floor.free]
         room = floor.limits(seats, can_stop=False)
-        chosen = pick(ranked(waiting), counts, room)
+        chosen = pick(ranked(waiting, self.quantum_s), counts, room)
         entering = [seat for seat in waiting if seat in chosen]
         if entering:
             yield Switch(run=tuple(seat_gangs(floor, entering, list(floor.free))))
