@@ -48,8 +48,11 @@ def join(folders: Sequence[Path], where: Path) -> tuple[RunDetails, ...]:
                 raise InputError(str(folder), f"{label(run)} again", "each run once")
             check_together(list(found.values()), folder, run)
             found[run.key] = (folder, run)
-    runs = [relative(run, folder, where) for folder, run in found.values()]
-    return tuple(sorted(runs, key=lambda run: run.arm != BASELINE))
+    placed = sorted(
+        found.values(),
+        key=lambda each: (each[1].arm != BASELINE, folders.index(each[0]), each[1].position),
+    )
+    return tuple(relative(run, folder, where) for folder, run in placed)
 
 
 def check_together(
