@@ -113,7 +113,7 @@ def parse_toml(content: bytes, place: str) -> Mapping[str, Any]:
         return tomllib.loads(content.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise InputError(place, f"byte {error.start} is not UTF-8", "TOML in UTF-8") from error
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(place, f"{error}", "TOML") from error
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,10 +17,14 @@ from gandiva_core.replay.traces.records import TraceJob
 SECONDS_MAX = 1e9
 """About 31 years: later arrivals and longer runs are taken for garbage, or for a time since 1970."""
 
+YEAR_MIN, YEAR_MAX = 1990, 2100
+"""Years that a cluster's log may name."""
+
 STEPS_MAX = 10**12
 GPUS_MAX = 65_536
 FILE_BYTES_MAX = 2 << 30
 NUL_LOOKED_FOR_IN = 8192
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -72,7 +76,7 @@ def read_bytes(path: Path) -> bytes:
         content = path.read_bytes()
     except OSError as error:
         raise InputError(place, error.strerror or "an error", "a readable file") from error
-    if not content.strip():
+    if not content.removeprefix(BYTE_ORDER_MARK).strip():
         raise InputError(place, "an empty file", "a trace with at least one job")
     if b"\0" in content[:NUL_LOOKED_FOR_IN]:
         raise InputError(place, "binary data", "a text file in UTF-8")
@@ -81,7 +85,7 @@ def read_bytes(path: Path) -> bytes:
 
 def lines_of(content: bytes) -> list[Line]:
     """The lines, blank ones left out; a byte order mark is not part of the first."""
-    raw = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    raw = content.removeprefix(BYTE_ORDER_MARK).split(b"\n")
     last = len(raw)
     lines = []
     for number, ended in enumerate(raw, 1):
@@ -127,6 +131,18 @@ def header_of(lines: Sequence[Line], place: str, separator: str = ",") -> list[s
     if len(set(names)) < len(names):
         raise InputError(f"{place}:{first.number}", f"columns {', '.join(names)}", expected)
     return names
+
+
+def require(columns: Sequence[str], needed: Iterable[str], place: str) -> None:
+    """Refuse a header that lacks a column its format needs.
+
+    Raises:
+        InputError: naming what is missing.
+    """
+    missing = sorted(set(needed) - set(columns))
+    if missing:
+        found = f"no column {', '.join(missing)}"
+        raise InputError(f"{place}:1", found, f"at least {', '.join(sorted(needed))}")
 
 
 def rows_of(
@@ -191,9 +207,11 @@ def decimal(text: str, column: str) -> float:
     if not text:
         raise RowFaultError(Kind.MISSING_VALUE, f"no {column}")
     try:
-        value = float(text)
+        value = math.nan if "_" in text else float(text)
     except ValueError:
-        raise RowFaultError(Kind.NOT_A_NUMBER, f"{column} {text[:40]!r}") from None
+        value = math.nan
+    if math.isnan(value) and text.strip().lower().lstrip("+-") != "nan":
+        raise RowFaultError(Kind.NOT_A_NUMBER, f"{column} {text[:40]!r}")
     if not math.isfinite(value):
         raise RowFaultError(Kind.NOT_FINITE, f"{column} {text[:40]!r}")
     return value
@@ -277,6 +295,8 @@ def clock_time(text: str | None, column: str) -> float:
         moment = datetime.fromisoformat(text)
     except (ValueError, TypeError):
         raise RowFaultError(Kind.NOT_A_NUMBER, f"{column} {text!s:.40}") from None
+    if not YEAR_MIN <= moment.year <= YEAR_MAX:
+        raise RowFaultError(Kind.TOO_LARGE, f"{column} {text!s:.40}")
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
@@ -289,6 +309,17 @@ def name_text(text: str, column: str) -> str:
     if not text.isprintable() or len(text) > 256:
         raise RowFaultError(Kind.BAD_TEXT, f"{column} {text[:40]!r}")
     return text
+
+
+def identity(text: str, column: str) -> str:
+    """A job's own name: as `name_text`, and not empty.
+
+    Raises:
+        RowFaultError: as `name_text`, and empty.
+    """
+    if not text:
+        raise RowFaultError(Kind.MISSING_VALUE, f"no {column}")
+    return name_text(text, column)
 
 
 def steps_at_one_per_s(run_s: float) -> int:

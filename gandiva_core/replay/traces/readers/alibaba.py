@@ -22,10 +22,12 @@ from gandiva_core.replay.traces.text import (
     Line,
     Row,
     header_of,
+    identity,
     jobs_of,
     lines_of,
     name_text,
     read_bytes,
+    require,
     rows_of,
     seconds,
     steps_at_one_per_s,
@@ -46,6 +48,7 @@ def read(source: Source) -> Found:
         InputError: no creation times and no rule for arrivals.
     """
     columns = header_of(source.lines, source.place)
+    require(columns, COLUMNS, source.place)
     rows = source.lines[1:]
     rule = source.options.arrivals
     created = creation_times(source)
@@ -123,7 +126,7 @@ def pod(row: Row, arrival_s: float, source: Source) -> TraceJob:
         found = f"gpu_milli {row['gpu_milli']}: gets a whole GPU"
         source.tally.add(Kind.GPU_SHARED, row.number, found)
     return TraceJob(
-        job_id=name_text(row["name"], "name"),
+        job_id=identity(row["name"], "name"),
         arrival_s=arrival_s,
         gpus=gpus,
         total_steps=steps_at_one_per_s(run_s),

@@ -25,10 +25,12 @@ from gandiva_core.replay.traces.text import (
     clock_time,
     decimal,
     header_of,
+    identity,
     jobs_of,
     lines_of,
     name_text,
     read_bytes,
+    require,
     rows_of,
     steps_at_one_per_s,
     whole,
@@ -55,6 +57,7 @@ def read(source: Source) -> Found:
         InputError: the header or the table of virtual clusters is not theirs.
     """
     columns = header_of(source.lines, source.place)
+    require(columns, COLUMNS, source.place)
     rows = source.lines[1:]
     sizes, sizes_name = vc_gpus(source)
     observed: dict[str, ObservedRun] = {}
@@ -113,7 +116,7 @@ def parsed(row: Row, sizes: VcGpus, source: Source) -> tuple[TraceJob, ObservedR
         found = f"started {submit_s - start_s:g} s before it was submitted: wait 0"
         source.tally.add(Kind.WAIT_CLAMPED, row.number, found)
     job = TraceJob(
-        job_id=name_text(row["job_id"], "job_id"),
+        job_id=identity(row["job_id"], "job_id"),
         arrival_s=submit_s,
         gpus=gpus,
         total_steps=steps_at_one_per_s(run_s),

@@ -13,8 +13,10 @@ from gandiva_core.replay.traces.text import (
     duration,
     gpu_count,
     header_of,
+    identity,
     jobs_of,
     name_text,
+    require,
     rows_of,
     seconds,
     step_count,
@@ -33,6 +35,7 @@ BATCH_MAX = 1 << 30
 def read(source: Source) -> Found:
     """Read the format. `duration` decides; where iterations × iteration_time is another time, that is counted."""
     columns = header_of(source.lines, source.place)
+    require(columns, COLUMNS, source.place)
     rows = source.lines[1:]
 
     def job_of(row: Row) -> TraceJob:
@@ -43,7 +46,7 @@ def read(source: Source) -> Found:
             found = f"duration {run_s:g} s, {steps} iterations take {computed_s:g} s: the former"
             source.tally.add(Kind.DURATION_DIFFERS, row.number, found)
         return TraceJob(
-            job_id=name_text(row["job_id"], "job_id"),
+            job_id=identity(row["job_id"], "job_id"),
             arrival_s=seconds(row["submit_time"], "submit_time", MS),
             gpus=gpu_count(row["num_gpu"], "num_gpu"),
             total_steps=steps,

@@ -23,6 +23,7 @@ from gandiva_core.replay.traces.text import (
     duration,
     gpu_count,
     header_of,
+    identity,
     jobs_of,
     name_text,
     rows_of,
@@ -152,16 +153,13 @@ def job_of(row: Row) -> TraceJob:
     Raises:
         RowFaultError: with the kind and column.
     """
-    job_id = name_text(row["job_id"], "job_id")
-    if not job_id:
-        raise RowFaultError(Kind.MISSING_VALUE, "no job_id")
     given: dict[str, Any] = {
         COLUMNS[column]: parse(row[column], column)
         for column, parse in OPTIONAL.items()
         if row.get(column)
     }
     return TraceJob(
-        job_id=job_id,
+        job_id=identity(row["job_id"], "job_id"),
         arrival_s=seconds(row["arrival_s"], "arrival_s"),
         gpus=gpu_count(row["g"], "g"),
         total_steps=step_count(row["total_steps"], "total_steps"),

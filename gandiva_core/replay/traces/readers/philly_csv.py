@@ -20,6 +20,7 @@ from gandiva_core.replay.traces.text import (
     duration,
     gpu_count,
     header_of,
+    identity,
     jobs_of,
     name_text,
     rows_of,
@@ -57,7 +58,7 @@ def window_job(row: Row) -> TraceJob:
     """One row of a window."""
     run_s = duration(row["duration_s"], "duration_s")
     return TraceJob(
-        job_id=name_text(row["job_id"], "job_id"),
+        job_id=identity(row["job_id"], "job_id"),
         arrival_s=seconds(row["submit_s"], "submit_s"),
         gpus=gpu_count(row["num_gpus"], "num_gpus"),
         total_steps=steps_at_one_per_s(run_s),

@@ -79,7 +79,7 @@ def entries_of(source: Source) -> list[dict[str, Any]]:
     expected = "a JSON list of job entries"
     try:
         content = msgspec.json.decode(source.content)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         found = f"broken JSON ({error})"
         raise InputError(f"{source.place}:{source.lines[-1].number}", found, expected) from error
     if not isinstance(content, list) or not all(isinstance(entry, dict) for entry in content):

@@ -18,8 +18,9 @@ from gandiva_core.replay.traces.text import (
     Row,
     gpu_count,
     header_of,
+    identity,
     jobs_of,
-    name_text,
+    require,
     rows_of,
     seconds,
     steps_at_one_per_s,
@@ -46,6 +47,7 @@ NOTE = (
 def read(source: Source) -> Found:
     """Read the format."""
     columns = header_of(source.lines, source.place)
+    require(columns, COLUMNS, source.place)
     rows = source.lines[1:]
     table = rows_of(rows, columns, source.tally)
     jobs = jobs_of(table, job_of, source.tally, is_sorted=True)
@@ -62,7 +64,7 @@ def job_of(row: Row) -> TraceJob:
     gpus = gpu_count(row["num_replicas"], "num_replicas")
     run_s = GPU_HOURS[application] * 3600 / gpus
     return TraceJob(
-        job_id=name_text(row["name"], "name"),
+        job_id=identity(row["name"], "name"),
         arrival_s=seconds(row["time"], "time"),
         gpus=gpus,
         total_steps=steps_at_one_per_s(run_s),

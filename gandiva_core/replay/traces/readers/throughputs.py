@@ -53,7 +53,7 @@ def read_throughputs(path: Path, reference_type: str) -> Throughputs:
     place = str(path)
     try:
         content = msgspec.json.decode(read_bytes(path))
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise InputError(place, f"broken JSON ({error})", "a Gavel throughput file") from error
     if not isinstance(content, dict) or not isinstance(content.get(reference_type), dict):
         types = (
@@ -73,7 +73,7 @@ def job_key(text: str, where: str) -> tuple[str, int]:
         return text, 1
     try:
         job_type, gpus = ast.literal_eval(text)
-    except (ValueError, SyntaxError, TypeError) as error:
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
         raise InputError(where, repr(text[:60]), "a tuple (job type, GPUs)") from error
     if not isinstance(job_type, str) or not isinstance(gpus, int):
         raise InputError(where, repr(text[:60]), "a tuple (job type, GPUs)")

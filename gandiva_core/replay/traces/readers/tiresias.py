@@ -15,8 +15,10 @@ from gandiva_core.replay.traces.text import (
     duration,
     gpu_count,
     header_of,
+    identity,
     jobs_of,
     name_text,
+    require,
     rows_of,
     seconds,
     step_count,
@@ -28,6 +30,7 @@ COLUMNS = {"job_id", "num_gpu", "submit_time", "iterations", "model_name", "dura
 def read(source: Source) -> Found:
     """Read the format."""
     columns = header_of(source.lines, source.place)
+    require(columns, COLUMNS, source.place)
     rows = source.lines[1:]
     table = rows_of(rows, columns, source.tally)
     jobs = jobs_of(table, job_of, source.tally, is_sorted=True)
@@ -38,7 +41,7 @@ def read(source: Source) -> Found:
 def job_of(row: Row) -> TraceJob:
     """One row."""
     return TraceJob(
-        job_id=name_text(row["job_id"], "job_id"),
+        job_id=identity(row["job_id"], "job_id"),
         arrival_s=seconds(row["submit_time"], "submit_time"),
         gpus=gpu_count(row["num_gpu"], "num_gpu"),
         total_steps=step_count(row["iterations"], "iterations"),
