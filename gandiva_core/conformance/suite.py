@@ -36,6 +36,7 @@ _ENCODER = msgspec.json.Encoder()
 
 # The suite is inherited, so one test runs under several classes: that is its purpose, not an accident.
 _random = examples(
+    max_examples=50,
     derandomize=True,
     deadline=None,
     database=None,
