@@ -240,7 +240,9 @@ def test_a11_a_second_master_waits_for_the_am_limit(
     assert waiting == ([("second", "AM_LIMIT")] if waits else [])
     if waits:
         told = str(rm.query(app_diagnostics="second")["diagnostics"])
-        assert "AM" in told
+        assert "AM Resource Request = <memory:2048" in told
+        assert f"Queue Resource Limit for AM = <memory:{limit_mib}" in told
+        assert f"Queue AM Resource Usage = <memory:{first_mib}" in told
 
 
 def master(key: str, memory_mib: int) -> Submit:

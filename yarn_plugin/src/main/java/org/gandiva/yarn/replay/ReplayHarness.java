@@ -46,6 +46,7 @@ public final class ReplayHarness {
     waiting = new WaitingMasters(session);
     reply.put("scheduler_class", session.scheduler().getClass().getName());
     reply.put("hadoop_version", VersionInfo.getVersion());
+    reply.put("java_version", System.getProperty("java.version"));
     reply.put("cluster_timestamp", ResourceManager.getClusterTimeStamp());
   }
 
