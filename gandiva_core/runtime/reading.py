@@ -51,12 +51,12 @@ class JournalReader:
     def __iter__(self) -> Iterator[tuple[int, Entry]]:
         count = 0
         for number, line in self._lines:
+            if self._is_open_ended and not line.endswith(b"\n"):
+                return
             if line.startswith(_TRAILER_START):
                 self._read_trailer(number, line, count)
                 return
             entry = self._decode(self._entries, number, line, "an entry")
-            if entry is None:
-                break
             self._hash.update(line)
             count += 1
             yield number, entry
@@ -70,20 +70,16 @@ class JournalReader:
         number, line = next(self._lines, (1, b""))
         expected = f"the header of a journal of format {FORMAT_VERSION}"
         found = self._decode(msgspec.json.Decoder(_Format), number, line, expected)
-        if found is None or found.kind != "header":
-            raise InputError(self._place(number), "another kind of line, or none", expected)
+        if found.kind != "header":
+            raise InputError(self._place(number), f"a line of kind {found.kind!r}", expected)
         if found.format_version != FORMAT_VERSION:
             raise InputError(self._place(number), f"format {found.format_version}", expected)
         header = self._decode(msgspec.json.Decoder(Header), number, line, expected)
-        if header is None:
-            raise InputError(self._place(number), "a line that is cut", expected)
         self._hash.update(line)
         return header
 
     def _read_trailer(self, number: int, line: bytes, count: int) -> None:
         trailer = self._decode(msgspec.json.Decoder(Trailer), number, line, "a trailer")
-        if trailer is None:
-            return
         body = self._hash.hexdigest()
         if (trailer.entries, trailer.body_sha256) != (count, body):
             raise InputError(
@@ -100,18 +96,14 @@ class JournalReader:
 
     def _decode(
         self, decoder: msgspec.json.Decoder[T], number: int, line: bytes, expected: str
-    ) -> T | None:
-        """One line; None for a cut last line of an open-ended journal."""
-        is_cut = not line.endswith(b"\n")
+    ) -> T:
+        if not line.endswith(b"\n"):
+            found = "a line that is cut" if line else "an empty file"
+            raise InputError(self._place(number), found, expected)
         try:
-            if not is_cut:
-                return decoder.decode(line)
+            return decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise InputError(self._place(number), str(error), expected) from error
-        if self._is_open_ended and number > 1:
-            return None
-        found = "a line that is cut" if line else "an empty file"
-        raise InputError(self._place(number), found, expected)
 
     def _read_lines(self) -> Iterator[tuple[int, bytes]]:
         number = 0

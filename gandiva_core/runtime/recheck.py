@@ -176,10 +176,7 @@ def _pairs(
 def _first_unequal(
     recorded: tuple[object, ...], recomputed: tuple[object, ...]
 ) -> tuple[object, object]:
-    for left, right in zip_longest(recorded, recomputed):
-        if left != right:
-            return left, right
-    return recorded, recomputed
+    return next((a, b) for a, b in zip_longest(recorded, recomputed) if a != b)
 
 
 def _compare_metrics(

@@ -82,6 +82,27 @@ def test_order_at_one_instant() -> None:
     assert substrate.calls == ["submit a", "finish a", "submit b", "advance 10.0", "finish b"]
 
 
+def test_substrate_acts_by_itself_between_events_of_the_world() -> None:
+    """A preemption round, while nothing happens among the jobs."""
+
+    class Rounds(SmallSubstrate):
+        rounds: tuple[float, ...] = (4.0, 7.0)
+
+        def next_at_s(self) -> float | None:
+            return self.rounds[0] if self.rounds else None
+
+        def advance(self, now_s: float) -> Sequence[e.Event]:
+            super().advance(now_s)
+            self.rounds = self.rounds[1:]
+            return [e.GangBroken(now_s, JobId("a"), "preempted")] if now_s == 4.0 else ()
+
+    substrate = Rounds(ONE)
+    entries: list[Entry] = []
+    Driver(SmallWorld([(0.0, job("a"))]), substrate, engine(), observers=[entries.append]).run()
+    assert substrate.calls[:3] == ["submit a", "advance 4.0", "advance 7.0"]
+    assert kinds(entries)[4:7] == ["4 GangBroken", "4 GangCommitted", "4 ResidentsSwitched"]
+
+
 def test_release_goes_to_both_sides_and_a_commit_only_to_the_substrate() -> None:
     class Once:
         def __init__(self) -> None:
@@ -169,6 +190,17 @@ class TestWhatCannotEnd:
         monkeypatch.setattr(driver_module, "EVENTS_PER_INSTANT_MAX", 500)
         with pytest.raises(InvariantError, match=r"more than 500 events at 0.0 s"):
             Driver(SmallWorld([(0.0, job("a"))]), Refusing(ONE), engine()).run()
+
+    def test_world_that_is_always_due_and_does_nothing(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        class Stuck(SmallWorld):
+            def next_at_s(self) -> float | None:
+                return 1.0
+
+        monkeypatch.setattr(driver_module, "EVENTS_PER_INSTANT_MAX", 500)
+        with pytest.raises(InvariantError, match=r"more than 500 events at 1.0 s"):
+            Driver(Stuck([]), SmallSubstrate(ONE), engine()).run()
 
     def test_scheduler_that_waits_for_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         class Waiting:

@@ -128,6 +128,11 @@ class TestBadFiles:
             (lambda lines: [*lines[:3], *lines[4:]], 22, "it was changed"),
             (lambda lines: [*lines, b"{}\n"], 24, "a line after the trailer; expected the end"),
             (lambda lines: lines[1:], 1, "expected the header of a journal of format 1"),
+            (
+                lambda lines: [lines[0].replace(b'"kind":"header"', b'"kind":"footer"')],
+                1,
+                "found a line of kind 'footer'; expected the header",
+            ),
             (lambda lines: [], 1, "expected the header of a journal of format 1"),
             (
                 lambda lines: [lines[0].replace(b'"format_version":1', b'"format_version":2')],

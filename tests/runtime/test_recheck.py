@@ -107,6 +107,15 @@ def test_changed_decision_and_effect_are_shown_with_their_line(tmp_path: Path) -
     assert (second.recorded, '"CommitGang"' in second.recomputed) == ("null", True)
 
 
+def test_entry_with_another_number_is_a_difference(tmp_path: Path) -> None:
+    """One line was cut out, and the trailer made to fit."""
+    path = write(tmp_path / "run.jsonl.zst")
+    numbered = msgspec.structs.replace(entry_at(path, 3), n=7)
+    bad = rewrite(path, tmp_path / "bad.jsonl.zst", {3: numbered})
+    (difference,) = recheck(bad, find).differences
+    assert (difference.what, difference.recorded, difference.recomputed) == ("number", "7", "3")
+
+
 def test_changed_metric_is_a_difference(tmp_path: Path) -> None:
     path = write(tmp_path / "run.jsonl.zst")
     metrics = {"totals": {"jobs": 6, "last_s": 99.0}, "extra": 1}
