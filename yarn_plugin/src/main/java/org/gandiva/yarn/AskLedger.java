@@ -51,6 +51,20 @@ final class AskLedger {
     tell(app, false);
   }
 
+  /**
+   * The core's own commit changed the table: it knows, and is not told again. Called with the
+   * attempt's gate held, so that no change of the master gets lost in between.
+   */
+  void onCommit(FiCaSchedulerApp app) {
+    Told last = told.get(app.getApplicationAttemptId());
+    if (last != null) {
+      synchronized (last) {
+        last.table = table(app);
+        last.mustRepeat = false;
+      }
+    }
+  }
+
   void forget(ApplicationAttemptId attempt) {
     told.remove(attempt);
   }

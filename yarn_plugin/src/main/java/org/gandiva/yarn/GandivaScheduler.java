@@ -144,8 +144,8 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
           blacklistRemovals,
           updates);
     } finally {
-      shared.unlock();
       own(() -> translation.onHeartbeat(attempt));
+      shared.unlock();
     }
   }
 
@@ -228,6 +228,11 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
     FiCaSchedulerApp live =
         attempt == null ? null : getApplicationAttempt(attempt.getAppAttemptId());
     return live == null || live.isStopped() ? null : live;
+  }
+
+  /** The core's commit took asks out of the table; called with the attempt's gate held. */
+  void onCommit(FiCaSchedulerApp app) {
+    own(() -> translation.onCommit(app));
   }
 
   /** Forgets what is kept for an attempt that ended. */

@@ -70,6 +70,7 @@ final class GangCommitter {
         plan.add(wishes.get(index));
       }
       create(app, plan.planned(), done);
+      scheduler.onCommit(app);
       result.put("code", CommitCode.OK.name());
       ArrayNode containers = result.putArray("containers");
       done.forEach(container -> containers.add(container.getContainerId().toString()));

@@ -173,6 +173,10 @@ final class SchedulerEvents {
     tellRestored();
   }
 
+  void onCommit(FiCaSchedulerApp app) {
+    asks.onCommit(app);
+  }
+
   void onMoved(ApplicationId id) {
     FiCaSchedulerApp live = scheduler.liveAttempt(scheduler.getRMContext().getRMApps().get(id));
     if (live != null) {

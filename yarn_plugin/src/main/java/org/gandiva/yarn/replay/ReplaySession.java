@@ -2,6 +2,7 @@ package org.gandiva.yarn.replay;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.Collection;
 import java.util.Map;
 import java.util.TreeMap;
 import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
@@ -10,6 +11,7 @@ import org.apache.hadoop.yarn.api.protocolrecords.AllocateResponse;
 import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
+import org.apache.hadoop.yarn.exceptions.InvalidResourceRequestException;
 import org.apache.hadoop.yarn.server.resourcemanager.ClusterMetrics;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttempt;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueMetrics;
@@ -27,7 +29,10 @@ final class ReplaySession {
   private final ReplayResourceManager rm;
   private final TreeMap<String, SimulatedNode> nodes = new TreeMap<>();
   private final TreeMap<String, SimulatedMaster> mastersByKey = new TreeMap<>();
+
+  /** Without those that finished, so that a long run does not slow down. */
   private final TreeMap<ApplicationId, SimulatedMaster> mastersByApp = new TreeMap<>();
+
   private final ReplayEvents events;
   private final boolean placesGpusItself;
   private boolean outstandingUnknown;
@@ -73,6 +78,10 @@ final class ReplaySession {
 
   Map<String, SimulatedMaster> mastersByKey() {
     return mastersByKey;
+  }
+
+  Collection<SimulatedMaster> unfinishedMasters() {
+    return mastersByApp.values();
   }
 
   ReplayEvents events() {
@@ -132,7 +141,12 @@ final class ReplaySession {
   }
 
   void beat(SimulatedMaster master) throws Exception {
-    hear(master, master.beat());
+    try {
+      hear(master, master.beat());
+    } catch (InvalidResourceRequestException e) {
+      master.forgetAsks();
+      events.write("ask_refused", master).put("diagnostics", e.getMessage());
+    }
   }
 
   void hear(SimulatedMaster master, AllocateResponse response) throws Exception {
@@ -190,10 +204,10 @@ final class ReplaySession {
 
   private boolean heartbeatMatters() {
     for (SimulatedMaster master : mastersByApp.values()) {
-      if (master.phase() == SimulatedMaster.Phase.WAITING || master.plainOutstanding() > 0) {
+      if (master.phase() == SimulatedMaster.Phase.WAITING || master.wantsPlain()) {
         return true;
       }
-      if (!placesGpusItself && master.gpuOutstanding() > 0) {
+      if (!placesGpusItself && master.wantsGpus()) {
         return true;
       }
     }
@@ -209,6 +223,7 @@ final class ReplaySession {
   }
 
   ArrayNode takeEvents() {
+    mastersByApp.values().removeIf(m -> m.phase() == SimulatedMaster.Phase.FINISHED);
     return events.take();
   }
 

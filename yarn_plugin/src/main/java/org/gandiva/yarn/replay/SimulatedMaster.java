@@ -107,21 +107,32 @@ final class SimulatedMaster {
       if (ResourceRequest.isAnyLocation(ask.getResourceName())) {
         String slot = slot(ask.getPriority().getPriority(), ask.getAllocationRequestId());
         boolean wantsGpu = ResourceVector.gpus(ask.getCapability()) > 0;
-        (wantsGpu ? gpuOutstanding : plainOutstanding).put(slot, ask.getNumContainers());
+        TreeMap<String, Integer> outstanding = wantsGpu ? gpuOutstanding : plainOutstanding;
+        if (ask.getNumContainers() > 0) {
+          outstanding.put(slot, ask.getNumContainers());
+        } else {
+          outstanding.remove(slot);
+        }
       }
     }
+  }
+
+  /** Its asks were refused: nothing is waited for. */
+  void forgetAsks() {
+    plainOutstanding.clear();
+    gpuOutstanding.clear();
   }
 
   boolean hasUnsentAsks() {
     return !unsent.isEmpty();
   }
 
-  int plainOutstanding() {
-    return plainOutstanding.values().stream().mapToInt(Integer::intValue).sum();
+  boolean wantsPlain() {
+    return !plainOutstanding.isEmpty();
   }
 
-  int gpuOutstanding() {
-    return gpuOutstanding.values().stream().mapToInt(Integer::intValue).sum();
+  boolean wantsGpus() {
+    return !gpuOutstanding.isEmpty();
   }
 
   /** One heartbeat: sends what is unsent, takes what was allocated. */

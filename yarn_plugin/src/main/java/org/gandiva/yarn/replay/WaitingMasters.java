@@ -18,7 +18,7 @@ final class WaitingMasters {
   }
 
   void report() {
-    for (SimulatedMaster master : session.mastersByKey().values()) {
+    for (SimulatedMaster master : session.unfinishedMasters()) {
       if (master.phase() != SimulatedMaster.Phase.WAITING) {
         said.remove(master.key());
         continue;
