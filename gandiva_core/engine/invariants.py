@@ -109,16 +109,17 @@ def _check_devices(state: State, server: ServerState) -> None:
     jobs = state.jobs
     counts: dict[JobId, int] = {}
     for gpu, (holder, claim) in enumerate(zip(server.holders, server.claims, strict=True)):
-        device = f"{server.server.server_id}/{gpu}"
         if holder is not None:
             phase = jobs[holder].phase
             counts[holder] = counts.get(holder, 0) + 1
             if phase is not JobPhase.SUSPENDING and (phase is not JobPhase.RUNNING or claim):
+                device = f"{server.server.server_id}/{gpu}"
                 raise InvariantError(f"{device} is held by {holder} in {phase}, claimed by {claim}")
         if claim is not None:
             phase = jobs[claim].phase
             counts[claim] = counts.get(claim, 0) + 1
             if phase is not JobPhase.RESUMING:
+                device = f"{server.server.server_id}/{gpu}"
                 raise InvariantError(f"{device} is claimed by {claim} in {phase}")
     for job_id, count in counts.items():
         share = server.residents.get(job_id)
