@@ -72,7 +72,7 @@ check-imports: dev
 	$(BIN)/lint-imports --no-cache
 
 check-java:
-	$(MVN) -q -f yarn_plugin/pom.xml -DskipTests verify
+	$(MVN) -f yarn_plugin/pom.xml -DskipTests verify
 
 format: dev ## put every Python file into the common format
 	$(BIN)/ruff check -q --fix-only . ; $(BIN)/ruff format .
