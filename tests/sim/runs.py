@@ -15,7 +15,7 @@ from gandiva_core.policies.gandiva import create
 from gandiva_core.runtime.driver import Driver, DriverReport
 from gandiva_core.runtime.journal import Entry
 from gandiva_core.runtime.observer import StockObserver
-from gandiva_core.runtime.ports import Arm, RunSetup, Substrate
+from gandiva_core.runtime.ports import Arm, RunSetup, Substrate, World
 from gandiva_core.sim.engine import open_engine
 from gandiva_core.sim.plain import PlainSubstrate
 from gandiva_core.sim.world import JobWorld
@@ -69,13 +69,20 @@ def setup(cluster: Cluster, arm: str, height_max: int = 1, conf_dir: str | None 
 
 
 def play_stock(
-    planned: Sequence[PlannedJob], cluster: Cluster, arm: str | Substrate = "capacity"
+    planned: Sequence[PlannedJob],
+    cluster: Cluster,
+    arm: str | Substrate = "capacity",
+    world: World | None = None,
 ) -> Played:
     """A stock arm to the end: by its name, or a substrate that is at hand."""
     played = Played()
     substrate = open_engine(setup(cluster, arm)).substrate if isinstance(arm, str) else arm
-    world = JobWorld(planned, cluster.servers)
-    driver = Driver(world, substrate, StockObserver(), observers=[played.observe])
+    driver = Driver(
+        world or JobWorld(planned, cluster.servers),
+        substrate,
+        StockObserver(),
+        observers=[played.observe],
+    )
     played.report = driver.run()
     return played
 
@@ -86,12 +93,13 @@ def play_policy(
     policy: Policy | None = None,
     substrate: PlainSubstrate | None = None,
     check: CheckLevel = "full",
+    world: World | None = None,
 ) -> Played:
     """A policy arm to the end; by default every invariant of everything is checked after every event."""
     settings = Settings()
     played = Played()
     driver = Driver(
-        JobWorld(planned, cluster.servers),
+        world or JobWorld(planned, cluster.servers),
         substrate or PlainSubstrate(cluster, settings.height_max),
         Engine(policy or create(settings, {}), settings, check=check),
         observers=[played.observe],
