@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
-from gandiva_core.messages.decisions import Decision, Enqueue, Place, Wait
-from gandiva_core.messages.effects import CommitGang, Effect, ReleaseGang
+from gandiva_core.messages.decisions import Enqueue, Place, Wait
+from gandiva_core.messages.effects import CommitGang, ReleaseGang
 from gandiva_core.messages.events import (
     AmWaited,
     ContainersHeld,
-    Event,
     GangBroken,
     GangCommitted,
     GangRefused,
@@ -44,6 +43,7 @@ from gandiva_core.replay.figures import (
     quantile,
 )
 from gandiva_core.replay.series import MeanBins, PeakBins
+from gandiva_core.runtime.journal import Entry
 
 EARLY_FEEDBACK_MINIBATCHES = 100
 """The mark of C-4."""
@@ -51,21 +51,8 @@ EARLY_FEEDBACK_MINIBATCHES = 100
 HOST_MEMORY = "host-memory"
 """Code of a wait because a server's memory bounds over-subscription (G-46)."""
 
-
-class JournalEntry(Protocol):
-    """What the collector reads of a journal line."""
-
-    @property
-    def event(self) -> Event:
-        """The fact."""
-
-    @property
-    def decisions(self) -> Sequence[Decision]:
-        """What the policy decided and the engine accepted; none on a stock arm."""
-
-    @property
-    def effects(self) -> Sequence[Effect]:
-        """What was ordered."""
+NO_ROOM = "NO_ROOM"
+"""Reason of an `AmWaited` that is not the AM limit's."""
 
 
 class MetricsCollector:
@@ -120,7 +107,7 @@ class MetricsCollector:
             ServerLost: self._lost,
         }
 
-    def observe(self, entry: JournalEntry) -> None:
+    def observe(self, entry: Entry) -> None:
         """Take one line of the journal; lines come in their order."""
         event = entry.event
         self._events += 1
@@ -295,11 +282,13 @@ class MetricsCollector:
             job.partial_gpus = 0
 
     def _am_waiting(self, event: AmWaited) -> None:
-        if event.job_id not in self._am_waited:
+        """Only the AM limit counts: a master that waits for room waits as its gang would."""
+        if event.reason != NO_ROOM:
             self._am_waited.add(event.job_id)
-            job = self._jobs.get(event.job_id)
-            if job is not None:
-                job.tell(event.at_s, f"its application master waits: {event.reason}")
+        job = self._jobs.get(event.job_id)
+        if job is not None and job.wait_code != event.reason:
+            job.wait_code = event.reason
+            job.tell(event.at_s, f"its application master waits: {event.reason}")
 
     # ------------------------------------------------------------------ the cluster
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
 import pytest
 
 from gandiva_core.messages.decisions import Decision, Enqueue, Place, Wait
@@ -30,30 +29,32 @@ from gandiva_core.model.job import JobSpec, Worker
 from gandiva_core.model.units import JobId, ServerId
 from gandiva_core.replay.accounts import STORY_MAX
 from gandiva_core.replay.metrics import MetricsCollector
+from gandiva_core.runtime.journal import Entry as JournalLine
 
 A, B = ServerId("s1"), ServerId("s2")
 SERVERS = (Server(A, 4, 1000, 16), Server(B, 4, 1000, 16))
 
 
-class Entry(msgspec.Struct, frozen=True):
-    event: Event
-    decisions: tuple[Decision, ...] = ()
-    effects: tuple[Effect, ...] = ()
+def Entry(
+    event: Event, decisions: tuple[Decision, ...] = (), effects: tuple[Effect, ...] = ()
+) -> JournalLine:
+    """A line whose number does not matter."""
+    return JournalLine(0, event, decisions, (), effects)
 
 
 def gang(name: str, gpus: int) -> JobSpec:
     return JobSpec(JobId(name), (Worker(1, 10, 1),) * gpus, name=name, model="m")
 
 
-def submitted(at_s: float, name: str, gpus: int = 1) -> Entry:
+def submitted(at_s: float, name: str, gpus: int = 1) -> JournalLine:
     return Entry(JobSubmitted(at_s, gang(name, gpus)))
 
 
-def committed(at_s: float, name: str, *servers: ServerId) -> Entry:
+def committed(at_s: float, name: str, *servers: ServerId) -> JournalLine:
     return Entry(GangCommitted(at_s, JobId(name), ("c",) * len(servers), servers))
 
 
-def placed(at_s: float, name: str, gpus: int, *servers: ServerId) -> Entry:
+def placed(at_s: float, name: str, gpus: int, *servers: ServerId) -> JournalLine:
     """A policy places a job the moment it comes."""
     job = JobId(name)
     return Entry(
@@ -67,7 +68,7 @@ def switched(
     at_s: float,
     stopped: Sequence[tuple[str, float]] = (),
     started: Sequence[tuple[str, float]] = (),
-) -> Entry:
+) -> JournalLine:
     return Entry(
         ResidentsSwitched(
             at_s,
@@ -78,12 +79,14 @@ def switched(
     )
 
 
-def finished(at_s: float, name: str) -> Entry:
+def finished(at_s: float, name: str) -> JournalLine:
     return Entry(JobFinished(at_s, JobId(name)))
 
 
 def collect(
-    entries: Sequence[Entry], is_stock: bool = True, utilization: dict[str, float] | None = None
+    entries: Sequence[JournalLine],
+    is_stock: bool = True,
+    utilization: dict[str, float] | None = None,
 ) -> MetricsCollector:
     collector = MetricsCollector(SERVERS, utilization or {}, is_stock)
     for entry in entries:
@@ -248,7 +251,9 @@ def test_waits_are_counted_by_job_and_told_once() -> None:
             Entry(TimerFired(5.0, "x"), decisions=(Enqueue(job, memory),)),
             Entry(TimerFired(6.0, "x"), decisions=(Enqueue(job, Wait("height", "1", "0")),)),
             Entry(AmWaited(7.0, job, "queue's AM limit 10, used 8, asked 4")),
-            Entry(AmWaited(8.0, job, "again")),
+            Entry(AmWaited(8.0, job, "queue's AM limit 10, used 8, asked 4")),
+            Entry(JobSubmitted(9.0, gang("K", 1))),
+            Entry(AmWaited(9.0, JobId("K"), "NO_ROOM")),
         ],
         is_stock=False,
     )
