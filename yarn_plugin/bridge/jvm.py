@@ -25,6 +25,8 @@ HEAP_MIB: Final = 1024
 # are known to none, and asking a slow one would stall the start.
 JVM_FLAGS: Final = (
     "--add-opens=java.base/java.lang=ALL-UNNAMED",
+    # C1 alone: a replay of 1,300 jobs takes 9 s of CPU with it, 15 s with the optimising compiler.
+    "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
     "-XX:-UsePerfData",
     "-Xshare:auto",

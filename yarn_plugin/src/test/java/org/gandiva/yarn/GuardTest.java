@@ -54,7 +54,7 @@ class GuardTest {
   @Test
   void thePlacementProcessorGetsNoInflatedGpus() {
     try (Rig rig = Rig.gandiva(4).start().nodes(1, 4)) {
-      rig.submit("j", "ann");
+      rig.submit("j", "ann").takeEvents();
       FiCaSchedulerApp app =
           rig.scheduler().getApplicationAttempt(ApplicationAttemptId.fromString(rig.attempt("j")));
       boolean given =

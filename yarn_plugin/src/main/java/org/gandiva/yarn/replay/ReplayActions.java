@@ -47,18 +47,6 @@ final class ReplayActions {
   boolean perform(ObjectNode action) throws Exception {
     String verb = Json.text(action, "do");
     switch (verb) {
-      case "add_node":
-        addNode(action);
-        return true;
-      case "remove_node":
-        removeNode(Json.text(action, "host"));
-        return true;
-      case "submit":
-        submit(action);
-        return true;
-      case "ask":
-        ask(action);
-        return true;
       case "beat":
         session.beat(running(Json.text(action, "key")));
         return false;
@@ -67,21 +55,41 @@ final class ReplayActions {
           session.beat(running(key));
         }
         return false;
+      case "settle":
+        session.beatRounds(Json.count(action, "rounds", ROUNDS_MAX), false);
+        return false;
+      default:
+        change(verb, action);
+        return true;
+    }
+  }
+
+  private void change(String verb, ObjectNode action) throws Exception {
+    switch (verb) {
+      case "add_node":
+        addNode(action);
+        break;
+      case "remove_node":
+        removeNode(Json.text(action, "host"));
+        break;
+      case "submit":
+        submit(action);
+        break;
+      case "ask":
+        ask(action);
+        break;
       case "finish":
         finish(action);
-        return true;
+        break;
       case "release":
         release(action);
-        return true;
+        break;
       case "kill":
         kill(master(Json.text(action, "key")));
-        return true;
+        break;
       case "edit_schedule":
         preemption.editSchedule();
-        return true;
-      case "settle":
-        session.settle(Json.count(action, "rounds", ROUNDS_MAX));
-        return false;
+        break;
       default:
         throw ProtocolException.badRequest("do: found \"" + verb + "\", expected a known action");
     }

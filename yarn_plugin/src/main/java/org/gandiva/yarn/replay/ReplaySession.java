@@ -175,26 +175,35 @@ final class ReplaySession {
     drain();
   }
 
-  /**
-   * Sends heartbeats of all nodes in host order, round after round, until a round changes nothing
-   * or nothing is left that a heartbeat could place.
-   */
+  /** Settles as far as heartbeats could place something; see {@link #beatRounds}. */
   void settle(int roundsMax) throws Exception {
     beatUnheard();
-    for (int round = 0; round < roundsMax && heartbeatMatters(); round++) {
+    if (heartbeatMatters()) {
+      beatRounds(roundsMax, true);
+    }
+  }
+
+  /**
+   * Sends heartbeats of all nodes in host order, round after round, until a round changes nothing.
+   *
+   * @param isFrugal whether to stop as soon as nothing is left that a heartbeat could place
+   */
+  void beatRounds(int roundsMax, boolean isFrugal) throws Exception {
+    beatUnheard();
+    long before;
+    int round = 0;
+    do {
       rounds++;
-      long before = progress();
+      before = progress();
       for (SimulatedNode node : nodes.values()) {
-        if (placesGpusItself && !heartbeatMatters()) {
+        if (isFrugal && placesGpusItself && !heartbeatMatters()) {
           break;
         }
         heartbeat(node);
       }
       beatUnheard();
-      if (progress() == before) {
-        break;
-      }
-    }
+      round++;
+    } while (round < roundsMax && progress() != before && (!isFrugal || heartbeatMatters()));
   }
 
   private long progress() {
