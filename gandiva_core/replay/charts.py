@@ -122,6 +122,8 @@ def over_time(label: str, series: Series, unit_s: float, origin_s: float = 0.0) 
     """A series by time from `origin_s` in units of `unit_s`, from its start to its end."""
     first = min(int(origin_s / series.bin_s), max(0, len(series.values) - 1))
     values = series.values[first:]
+    if not values:
+        return Line(label, (), ())
     x = tuple(((first + i) * series.bin_s - origin_s) / unit_s for i in range(len(values) + 1))
     return Line(label, x, (*values, *values[-1:]))
 

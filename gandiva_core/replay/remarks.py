@@ -80,7 +80,7 @@ def comparability(summary: Summary) -> list[Remark]:
     base = summary.arms[BASELINE]
     for name, ratios in summary.ratios.items():
         arm = summary.arms[name]
-        if ratios.common_jobs < max(base.finished, arm.finished):
+        if ratios.mean_jct is not None and ratios.common_jobs < max(base.finished, arm.finished):
             text = (
                 f"Ratios of {name} are over the {plural(ratios.common_jobs, 'job')} that both arms "
                 f"finished ({base.finished:,} and {arm.finished:,})."

@@ -148,6 +148,26 @@ def test_jobs_larger_than_the_cluster_are_told_and_counted(
     assert summary_of(tmp_path / "out")["left_out"] == {"more GPUs than the cluster": 1}
 
 
+def test_a_gang_deadlock_of_a_baseline_is_reported_as_such(
+    gandiva: CommandLine, write_trace: Writer, write_cluster: Writer, tmp_path: Path
+) -> None:
+    """Two gangs of six on eight GPUs: containers one by one under the fair order leave both with a part, for ever."""
+    trace = write_trace(("J1", 0, 6, 100), ("J2", 0, 6, 100))
+    arguments = sim(trace, "--cluster", write_cluster(2, 4), "--shape", "gpu")
+    done = gandiva(*arguments, "--arms", "capacity,capacity-fair,gandiva")
+    assert done.returncode == 0, done.stderr
+    summary = summary_of(tmp_path / "out")
+    fair = summary["arms"]["capacity-fair"]
+    assert (fair["finished"], fair["unfinished"]) == (0, 2)
+    held = [holder["held_gpus"] for holder in fair["never_finished"]]
+    assert [0 < gpus < 6 for gpus in held] == [True, True]
+    assert summary["ratios"]["capacity-fair"]["mean_jct"] is None
+    assert summary["arms"]["capacity"]["makespan_s"] == 200.0
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "capacity-fair, shape gpu: gang deadlock. 2 jobs never finish" in page
+    assert f"J1 holds {held[0]} of 6 GPUs" in page
+
+
 def test_an_earlier_result_does_not_mix_with_a_new_one(
     gandiva: CommandLine, write_trace: Writer, write_cluster: Writer, tmp_path: Path
 ) -> None:
