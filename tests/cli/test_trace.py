@@ -144,3 +144,12 @@ def test_a_rule_is_an_option(tmp_path: Path, capsys: Captured) -> None:
 def test_calibrate_names_the_engines_there_are(capsys: Captured) -> None:
     assert run(["trace", "calibrate", "--engine", "abacus"]) == ExitCode.BAD_INPUT
     assert "yarn" in capsys.readouterr().err
+
+
+def test_calibrate_checks_the_law_in_use(capsys: Captured) -> None:
+    """GE-14: seed 1 alone is within 5 % of 832 and 13,371 min in the modelled capacity arm."""
+    assert run(["trace", "calibrate", "--seeds", "1"]) == ExitCode.DONE
+    out, err = capsys.readouterr()
+    assert out.splitlines()[0].split() == ["SEED", "MEAN", "JCT", "MIN", "MAKESPAN", "MIN"]
+    assert '"last_end_min":11300.0' in out
+    assert err.startswith("gandiva: miss ")
