@@ -15,6 +15,7 @@ from gandiva_core.messages.decisions import Wait
 from gandiva_core.model.job import JobSpec
 from gandiva_core.model.units import ServerId
 from gandiva_core.model.view import ClusterView, ServerView
+from gandiva_core.policies.limits import full_queue
 from gandiva_core.policies.sets import Ask, can_ever_host, is_possible, smallest_set, spread
 
 NOTHING: frozenset[ServerId] = frozenset()
@@ -54,12 +55,13 @@ def choose(
         steps: steps that may be taken.
         closed: servers kept for somebody else.
     """
-    _, resident_room = view.headroom(spec.queue)
     ask = Ask.of(spec)
-    if ask.gpus > resident_room:
-        return Wait(
-            "queue-limit", f"{ask.gpus} GPUs", f"{resident_room:g} more GPUs for {spec.queue}"
+    full = full_queue(view, spec.queue, ask.gpus, height_max)
+    if full is not None:
+        used = (
+            f"{full.resident} of {full.limit.max_gpus:g} GPUs × {height_max} in {full.limit.name}"
         )
+        return Wait("queue-limit", f"{ask.gpus} GPUs", used)
     survey = Survey(ask, height_max)
     survey.look(view.servers.values(), closed)
     places = survey.places() if survey.can_host else _set_places(survey, view)

@@ -27,10 +27,10 @@ class RunningRoom:
                 self._left[link.limit.name] += gpus
 
     def chain(self, queue: QueueName) -> tuple[QueueView, ...]:
-        """The limited queues that a job in `queue` counts in; an unknown one counts in its nearest known ancestor."""
+        """See `chain_of`."""
         found = self._chains.get(queue)
         if found is None:
-            found = self._chains[queue] = tuple(_chain(self._view, queue))
+            found = self._chains[queue] = tuple(chain_of(self._view, queue))
         return found
 
     def take(self, queue: QueueName, gpus: int) -> bool:
@@ -73,7 +73,8 @@ class RunningRoom:
         return queue.running + gpus <= queue.limit.max_gpus + _SLACK
 
 
-def _chain(view: ClusterView, queue: QueueName) -> Iterable[QueueView]:
+def chain_of(view: ClusterView, queue: QueueName) -> Iterable[QueueView]:
+    """The limited queues that a job in `queue` counts in, nearest first; an unknown one counts in a known ancestor."""
     name: str = queue
     while name:
         link = view.queues.get(QueueName(name))
@@ -82,6 +83,20 @@ def _chain(view: ClusterView, queue: QueueName) -> Iterable[QueueView]:
         else:
             yield link
             name = link.limit.parent
+
+
+def is_too_large(view: ClusterView, queue: QueueName, gpus: int) -> bool:
+    """Whether a gang could never run in its queue, even alone."""
+    return any(gpus > link.limit.max_gpus + _SLACK for link in chain_of(view, queue))
+
+
+def full_queue(view: ClusterView, queue: QueueName, gpus: int, height_max: int) -> QueueView | None:
+    """The nearest queue whose residents would exceed M_q × H_max with this gang, or which could never run it."""
+    for link in chain_of(view, queue):
+        most = link.limit.max_gpus + _SLACK
+        if gpus > most or link.resident + gpus > most * height_max:
+            return link
+    return None
 
 
 def binds(view: ClusterView, wanted: Iterable[tuple[QueueName, int]], devices: int) -> bool:

@@ -42,6 +42,7 @@ from gandiva_core.model.job import JobPhase, JobSpec
 from gandiva_core.model.units import JobId, QueueName, ServerId
 from gandiva_core.model.view import ClusterView, JobView
 from gandiva_core.policies.cascade import NOTHING, Choice, Step, choose
+from gandiva_core.policies.limits import is_too_large
 from gandiva_core.policies.sets import Ask, can_ever_host, is_possible, spread
 
 STARVING = "starving"
@@ -266,15 +267,21 @@ def _awaited(view: ClusterView, spec: JobSpec) -> Iterable[ServerId]:
 def _heads(view: ClusterView) -> list[JobView]:
     """The first queued job of each queue and partition: one held up by its own limits holds up nobody else's.
 
-    One that this cluster could not hold even if it were empty is nobody's head.
+    One that this cluster or its queue could not run even if all else were gone is nobody's head.
     """
     heads: dict[tuple[QueueName, str], JobView] = {}
     for job_id in view.queue:
         job = view.jobs[job_id]
         line = (job.spec.queue, job.spec.partition)
-        if line not in heads and is_possible(Ask.of(job.spec), view.servers.values()):
+        if line not in heads and _can_ever_run(view, job.spec):
             heads[line] = job
     return list(heads.values())
+
+
+def _can_ever_run(view: ClusterView, spec: JobSpec) -> bool:
+    return not is_too_large(view, spec.queue, spec.gpus) and is_possible(
+        Ask.of(spec), view.servers.values()
+    )
 
 
 def _is_paused(view: ClusterView, job_id: JobId) -> bool:

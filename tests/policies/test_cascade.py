@@ -185,6 +185,16 @@ def test_a_queues_residents_are_bounded_by_its_limit() -> None:
     assert stage.running() == ["j0"], "M_q is one device"
 
 
+def test_a_gang_larger_than_its_queues_limit_is_never_resident() -> None:
+    """It could never run, whatever the height; the jobs behind it are not held up, and it is nobody's head."""
+    limits = e.QueuesConfigured(0.0, (QueueLimit(QueueName("root.q"), 1.0, 1.5),))
+    jobs = [job("two", 2, queue="root.q"), job("one", queue="root.q")]
+    stage = Stage([server("S0")], arriving(*jobs, run_s=50.0), facts=[limits]).run()
+    assert stage.world.unfinished == ("two",)
+    assert [(name, reason.code) for name, reason in stage.reasons()] == [("two", "queue-limit")]
+    assert stage.reasons()[0][1].have == "0 of 1.5 GPUs × 4 in root.q"
+
+
 def test_without_slicing_nothing_is_over_subscribed() -> None:
     """H_max is 1 with the mechanism off: four jobs run, two wait, and nobody is ever suspended."""
     stage = Stage(
