@@ -9,6 +9,7 @@ from baselines.capacity.cluster import CapacityCluster
 from baselines.capacity.queues import OrderingPolicy
 from gandiva_core.messages.effects import ContainerEffect, ReleaseGang
 from gandiva_core.messages.events import (
+    AmWaited,
     ContainersHeld,
     Event,
     GangCommitted,
@@ -27,6 +28,9 @@ from gandiva_core.runtime.ports import OpenedSubstrate, RunSetup
 SCHEDULER_CLASS = "baselines.capacity"
 MODELLED = {"modelled hadoop": "3.4.2"}
 
+NO_ROOM = "NO_ROOM"
+"""Why a master waits here; the AM limit is the whole queue, so that never is the reason."""
+
 
 class CapacitySubstrate:
     """Implements `gandiva_core.runtime.ports.Substrate` by the model; its containers take no virtual time.
@@ -41,6 +45,8 @@ class CapacitySubstrate:
         self._model = CapacityCluster(cluster, order, self._heard)
         self._apps: dict[JobId, Application] = {}
         self._told: list[Event] = []
+        self._masterless: dict[JobId, Application] = {}
+        self._waits_told: set[JobId] = set()
         self._now_s = 0.0
 
     def begin(self, now_s: float) -> Sequence[Event]:
@@ -62,6 +68,7 @@ class CapacitySubstrate:
         ]
         for app in self._model.submit(known):
             self._apps[app.job.job_id] = app
+            self._masterless[app.job.job_id] = app
         self._model.settle()
         return events + self._take()
 
@@ -113,7 +120,16 @@ class CapacitySubstrate:
 
     def _take(self) -> list[Event]:
         told, self._told = self._told, []
-        return told
+        return told + self._masters_waiting()
+
+    def _masters_waiting(self) -> list[Event]:
+        """Masters that found no node, each told once, by name: a full queue's limit keeps them waiting too."""
+        self._masterless = {
+            job_id: app for job_id, app in self._masterless.items() if app.master_node is None
+        }
+        new = sorted(self._masterless.keys() - self._waits_told)
+        self._waits_told.update(new)
+        return [AmWaited(self._now_s, job_id, NO_ROOM) for job_id in new]
 
 
 def fifo(setup: RunSetup) -> OpenedSubstrate:

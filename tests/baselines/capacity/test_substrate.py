@@ -8,6 +8,7 @@ import pytest
 from baselines.capacity.substrate import CapacitySubstrate
 from gandiva_core.messages.effects import CommitGang, ReleaseGang
 from gandiva_core.messages.events import (
+    AmWaited,
     ContainersHeld,
     Event,
     GangCommitted,
@@ -118,6 +119,17 @@ def test_higher_priority_goes_first_then_submission() -> None:
     assert bench.finish("a") == ["high@s1"]
     assert bench.finish("high") == ["late@s1"]
     assert bench.finish("late") == ["low@s1"]
+
+
+def test_a_master_behind_a_full_limit_waits_and_is_told_once() -> None:
+    """Its job's asks are not even known before: `c` has no master while `b` waits for room under the limit."""
+    bench = Bench(1)
+    bench.submit(job("a", 4), job("b", 4))
+    events = bench.model.submit(5.0, [job("c", 1)])
+    assert AmWaited(5.0, JobId("c"), "NO_ROOM") in events
+    assert not any(isinstance(e, AmWaited) for e in bench.model.submit(6.0, []))
+    assert bench.finish("a") == ["b@s1"]
+    assert bench.finish("b") == ["c@s1"]
 
 
 def test_two_sizes_of_one_gang_are_asked_for_one_after_the_other() -> None:
