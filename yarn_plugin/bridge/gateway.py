@@ -62,7 +62,11 @@ class _Client(GatewayClient):  # type: ignore[misc]  # py4j ships no types
         try:
             connection.start()
         except BaseException:
-            connection.socket.close()  # refused: py4j would leave it to the garbage collector
+            # Refused: py4j would leave both to the garbage collector.
+            stream = getattr(connection, "stream", None)
+            if stream is not None:
+                stream.close()
+            connection.socket.close()
             raise
         connection.socket.settimeout(self.read_timeout_s)
         return connection
