@@ -3,13 +3,12 @@
 Departures admit from the queue; reducing the height and repairing locality (G-26 (2) and (3)) need migration and
 join here with it.
 
-Remembered: ``refused/JOB`` = how often and until when a placement that the substrate refused is left alone, so that
-nothing is tried twice at one instant; ``starving`` = queue heads past their time that no server can take yet.
+Remembered: ``starving`` = queue heads past their time that no server can take yet; and what `refusals` does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable
 
 import msgspec
 
@@ -43,10 +42,18 @@ from gandiva_core.model.units import JobId, QueueName, ServerId
 from gandiva_core.model.view import ClusterView, JobView
 from gandiva_core.policies.cascade import NOTHING, Choice, Step, choose
 from gandiva_core.policies.limits import is_too_large
+from gandiva_core.policies.refusals import (
+    REFUSED,
+    avoided,
+    forget,
+    is_paused,
+    note_try,
+    pause,
+    was_refused,
+)
 from gandiva_core.policies.sets import Ask, can_ever_host, is_possible, spread
 
 STARVING = "starving"
-REFUSED = "refused/"
 
 WITHOUT_OVER_SUBSCRIPTION = frozenset({Step.SAME_AFFINITY, Step.PRISTINE, Step.RELAXED})
 WHOLE_CASCADE = WITHOUT_OVER_SUBSCRIPTION | {Step.OVER_SUBSCRIBE}
@@ -88,12 +95,14 @@ class Reactive(msgspec.Struct, frozen=True):
             case JobSubmitted(job=spec):
                 yield from self._arrive(view, spec.job_id)
             case GangRefused(job_id=job_id, code=code, detail=detail):
-                yield from self._pause(view, job_id, Wait("refused", code, detail))
+                reason = Wait("refused", code, detail)
+                first_s, most_s = self.refusal_pause_s, self.refusal_pause_max_s
+                yield from pause(view, job_id, reason, first_s, most_s)
                 yield from self._admit(view)
             case GangCommitted(job_id=job_id):
-                yield from _forget_refusals(view, job_id)
+                yield from forget(view, job_id)
             case JobFinished(job_id=job_id) | JobFailed(job_id=job_id) | JobKilled(job_id=job_id):
-                yield from _forget_refusals(view, job_id)
+                yield from forget(view, job_id)
                 yield from self._admit(view)
             case TimerFired(key=key):
                 if key == STARVING or key.startswith(REFUSED):
@@ -123,10 +132,14 @@ class Reactive(msgspec.Struct, frozen=True):
     ) -> Placed:
         """Place one job if some step can; else say why it waits, where asked to."""
         spec = job.spec
-        found = choose(view, spec, self.height_max, steps=steps, closed=closed)
+        shut = closed | avoided(view, spec.job_id)
+        found = choose(view, spec, self.height_max, steps=steps, closed=shut)
+        if isinstance(found, Wait) and shut != closed:
+            found = choose(view, spec, self.height_max, steps=steps, closed=closed)
         if isinstance(found, Choice):
             verdict = yield Place(spec.job_id, found.servers, str(found.step))
             if verdict.accepted:
+                yield from note_try(view, spec.job_id, found.servers)
                 return True
             found = Wait("not-placed", f"{spec.gpus} GPUs", verdict.reason)
         if explain:
@@ -172,41 +185,27 @@ class Reactive(msgspec.Struct, frozen=True):
             job = view.jobs[job_id]
             spec = job.spec
             ask = (spec.queue, spec.partition, spec.workers)
-            if ask in hopeless or not room.may_take(spec) or _is_paused(view, job_id):
+            if ask in hopeless or not room.may_take(spec) or is_paused(view, job_id):
                 continue
             placed = yield from self._try(view, job, steps, closed)
             if placed:
                 room = _Room(view, self.height_max, steps)
-            else:
+            elif not was_refused(view, job_id):
                 hopeless.add(ask)
 
     def _explain(self, view: ClusterView) -> Decisions:
         """Say why jobs wait that lost their servers just now."""
         for job_id in tuple(view.queue):
             job = view.jobs[job_id]
-            if job.queued_since_s == view.now_s and not _is_paused(view, job_id):
+            if job.queued_since_s == view.now_s and not is_paused(view, job_id):
                 found = choose(view, job.spec, self.height_max, steps=NO_STEP)
                 if isinstance(found, Wait):
                     yield Enqueue(job_id, found)
 
-    # ------------------------------------------------------------------ refusals
-
-    def _pause(self, view: ClusterView, job_id: JobId, reason: Wait) -> Decisions:
-        job = view.jobs.get(job_id)
-        if job is None or job.phase is not JobPhase.QUEUED:
-            return
-        key = REFUSED + job_id
-        count = int(view.memory.get(key, {}).get("count", 0.0)) + 1
-        pause_s = min(self.refusal_pause_max_s, self.refusal_pause_s * 2.0 ** min(count - 1, 16))
-        until_s = view.now_s + pause_s
-        yield Remember(key, {"count": float(count), "until_s": until_s})
-        yield WakeAt(key, until_s)
-        yield Enqueue(job_id, reason)
-
     # ------------------------------------------------------------------ starvation
 
     def _is_starving(self, view: ClusterView, job: JobView) -> bool:
-        return view.now_s >= job.queued_since_s + self.starving_after_s and not _is_paused(
+        return view.now_s >= job.queued_since_s + self.starving_after_s and not is_paused(
             view, job.spec.job_id
         )
 
@@ -282,16 +281,6 @@ def _can_ever_run(view: ClusterView, spec: JobSpec) -> bool:
     return not is_too_large(view, spec.queue, spec.gpus) and is_possible(
         Ask.of(spec), view.servers.values()
     )
-
-
-def _is_paused(view: ClusterView, job_id: JobId) -> bool:
-    refusal = view.memory.get(REFUSED + job_id)
-    return refusal is not None and view.now_s < refusal["until_s"]
-
-
-def _forget_refusals(view: ClusterView, job_id: JobId) -> Iterator[Decision]:
-    if REFUSED + job_id in view.memory:
-        yield Remember(REFUSED + job_id, {})
 
 
 class _Room:

@@ -83,6 +83,17 @@ class TestRefusals:
         assert not stage.world.unfinished
         assert not stage.engine.view.memory, "nothing is remembered of a job that left"
 
+    def test_are_tried_elsewhere_next(self) -> None:
+        """A server that refuses everything does not hold up a job that others could take."""
+        servers: list[str] = []
+
+        def refuse(commit: CommitGang, _now_s: float) -> str | None:
+            servers.append(commit.servers[0])
+            return "NODE_STATE" if commit.servers[0] == "S0" else None
+
+        Stage([server("S0"), server("S1")], arriving(job("a"), run_s=10.0), refuse=refuse).run()
+        assert servers == ["S0", "S0", "S1"], "the first refusal does not say where"
+
     def test_let_others_pass(self) -> None:
         """The job behind a refused one is placed meanwhile."""
 
