@@ -132,6 +132,17 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
       List<String> blacklistRemovals,
       ContainerUpdates updates) {
     GpuRequests.check(this, schedulingRequests, updates);
+    if (getApplicationAttempt(attempt) == null) {
+      // Unknown or gone, as super will say: no gate is kept for it.
+      return super.allocate(
+          attempt,
+          asks,
+          schedulingRequests,
+          releases,
+          blacklistAdditions,
+          blacklistRemovals,
+          updates);
+    }
     Lock shared = gate.shared(attempt);
     shared.lock();
     try {
