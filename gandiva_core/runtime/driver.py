@@ -25,7 +25,7 @@ from gandiva_core.messages.effects import (
     ReleaseGang,
     WorldEffect,
 )
-from gandiva_core.messages.events import Event, TimerFired
+from gandiva_core.messages.events import Event, GangRefused, TimerFired
 from gandiva_core.messages.policy import Scheduler
 from gandiva_core.model.errors import InvariantError
 from gandiva_core.runtime.journal import (
@@ -42,8 +42,11 @@ from gandiva_core.runtime.ports import Substrate, World
 EVENTS_PER_INSTANT_MAX = 500_000
 """More at one virtual time is a policy and a substrate that answer each other for ever."""
 
-TIMERS_ALONE_MAX = 200_000
-"""So many timers in a row with nothing else happening are a scheduler that waits for nothing."""
+TIMERS_ALONE_MAX = 50_000
+"""So many timers in a row, and gangs refused again at each, are a scheduler that waits for nothing.
+
+Refused once a minute, as a queue's or user's limit may do for ever, that is more than two weeks.
+"""
 
 _PROGRESS_EVERY = 512
 
@@ -198,7 +201,8 @@ class Driver:
         outcome = self._scheduler.handle(event)
         self._events += 1
         self._events_now += 1
-        self._timers_alone = self._timers_alone + 1 if type(event) is TimerFired else 0
+        is_waiting = type(event) is TimerFired or type(event) is GangRefused
+        self._timers_alone = self._timers_alone + 1 if is_waiting else 0
         entry = entry_of(event, outcome)
         if self._journal is not None:
             self._journal.write(entry)

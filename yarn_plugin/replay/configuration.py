@@ -29,6 +29,7 @@ PARITY_QUEUES = ("root.even", "root.odd")
 """The two queues of `capacity-preempt`; a job's place in the order of arrival decides (DESIGN §7)."""
 
 BUILT_IN = Path(__file__).resolve().parent.parent / "conf"
+_SITE_FILE = "yarn-site.xml"
 _QUEUE_FILE = "capacity-scheduler.xml"
 
 
@@ -59,6 +60,8 @@ def prepare(setup: RunSetup) -> RunConfiguration:
             str(source), "no such folder", "a folder with Hadoop's configuration files"
         )
     shutil.copytree(source, target, dirs_exist_ok=True)
+    if not (target / _SITE_FILE).exists():
+        (target / _SITE_FILE).write_text("<configuration>\n</configuration>\n", encoding="utf-8")
     if setup.conf_dir is None and setup.cluster.queues:
         (target / _QUEUE_FILE).write_text(
             _with_properties(target / _QUEUE_FILE, queue_properties(setup.cluster)),
