@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import logging
 import socket
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -217,6 +220,34 @@ def test_no_jvm_outlives_its_context(tmp_path: Path) -> None:
     with pytest.raises(GatewayError) as gone:
         gateway.replay_step(0.0, [])
     assert gone.value.kind == "UNREACHABLE"
+
+
+@pytest.mark.yarn
+def test_a_killed_python_leaves_no_jvm_behind(tmp_path: Path) -> None:
+    script = (
+        "import sys, time; from yarn_plugin.bridge.jvm import ReplayJvm\n"
+        "with ReplayJvm() as jvm:\n"
+        "    print(jvm._process.pid, flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=Path.cwd()
+    ) as driver:
+        assert driver.stdout is not None
+        jvm_pid = int(driver.stdout.readline())
+        driver.kill()
+    deadline = time.monotonic() + 10
+    while _is_running(jvm_pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not _is_running(jvm_pid)
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
 
 
 @pytest.mark.yarn
