@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from gandiva_core.config.settings import Settings
-from gandiva_core.engine.engine import Engine
+from gandiva_core.engine.engine import CheckLevel, Engine
 from gandiva_core.messages.events import Event, GangCommitted, JobFinished, JobSubmitted
 from gandiva_core.messages.policy import Scheduler
 from gandiva_core.model.cluster import Cluster
@@ -99,6 +99,7 @@ def play(
     jobs: Sequence[PlannedJob],
     cluster: Cluster,
     work_dir: Path,
+    check: CheckLevel = "full",
     **opener_args: object,
 ) -> Played:
     """Run one arm to its end, with a journal at ``work_dir/run.jsonl.zst``."""
@@ -108,7 +109,7 @@ def play(
     scheduler: Scheduler = (
         StockObserver()
         if arm.is_stock
-        else Engine(create_policy(arm, settings), settings, check="full")
+        else Engine(create_policy(arm, settings), settings, check=check)
     )
     entries: list[Entry] = []
     header = Header(format_version=FORMAT_VERSION, arm=arm.name, policy=arm.base, cluster=cluster)

@@ -32,8 +32,8 @@ def three_hours(shape: Shape) -> tuple[Sequence[PlannedJob], Cluster]:
 @pytest.mark.parametrize("arm", ["capacity", "capacity-fair", "gandiva"])
 def test_three_hours_agree(opener: Opener, tmp_path: Path, shape: Shape, arm: str) -> None:
     jobs, cluster = three_hours(shape)
-    real = play(opener, arm, jobs, cluster, tmp_path)
-    simulated = play(simulator, arm, jobs, cluster, tmp_path)
+    real = play(opener, arm, jobs, cluster, tmp_path, "touched")
+    simulated = play(simulator, arm, jobs, cluster, tmp_path, "touched")
     assert real.mean_jct_s == pytest.approx(simulated.mean_jct_s, rel=TOLERANCE_RATIO)
     assert real.makespan_s == pytest.approx(simulated.makespan_s, rel=TOLERANCE_RATIO)
     assert [gang[:2] for gang in real.starts] == [gang[:2] for gang in simulated.starts]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from gandiva_core.model.cluster import Cluster, Server
 from gandiva_core.model.errors import InputError
@@ -22,6 +22,8 @@ AM_MEMORY_MIB = 1024
 AM_VCORES = 1
 AM_HOST_MASTERS = 1 << 14
 """How many masters the host of the masters can take at once; more wait for one another."""
+MASTERS_A_HEARTBEAT = 100
+"""What `maximum-container-assignments` lets one heartbeat give; more would go to the servers behind."""
 _HOST_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")
 
 
@@ -63,6 +65,12 @@ def master_host(cluster: Cluster) -> AddNode:
         name = f"0{name}" if name[0] != "0" else f"-{name}"
     memory_mib = AM_MEMORY_MIB * AM_HOST_MASTERS
     return AddNode(host=name, port=_PORT, memory_mib=memory_mib, vcores=AM_VCORES * AM_HOST_MASTERS)
+
+
+def bursts(jobs: Sequence[JobSpec]) -> Iterator[Sequence[JobSpec]]:
+    """Jobs of one instant in groups whose masters all find room at one heartbeat of their host."""
+    for first in range(0, len(jobs), MASTERS_A_HEARTBEAT):
+        yield jobs[first : first + MASTERS_A_HEARTBEAT]
 
 
 def submit(job: JobSpec, queue: str) -> Submit:

@@ -21,7 +21,15 @@ from gandiva_core.model.units import JobId
 from yarn_plugin.bridge.orders import OrderDesk
 from yarn_plugin.bridge.register import Register
 from yarn_plugin.bridge.translate import Translator, application_name
-from yarn_plugin.replay.cluster import add_server, ask, give_up, master_host, node_name, submit
+from yarn_plugin.replay.cluster import (
+    add_server,
+    ask,
+    bursts,
+    give_up,
+    master_host,
+    node_name,
+    submit,
+)
 from yarn_plugin.replay.faults import FaultPlan
 from yarn_plugin.replay.rm import ReplayedRm
 from yarn_plugin.replay.wire import (
@@ -77,11 +85,14 @@ class OrderedSubstrate:
 
     def submit(self, now_s: float, jobs: Sequence[JobSpec]) -> Sequence[Event]:
         """Submit jobs and let their AMs ask, all at once."""
-        actions: list[Action] = []
-        for job in jobs:
-            self._planned[str(job.job_id)] = job
-            actions += [submit(job, str(job.queue)), ask(job)]
-        return self._step(now_s, actions)
+        events: list[Event] = []
+        for burst in bursts(jobs):
+            actions: list[Action] = []
+            for job in burst:
+                self._planned[str(job.job_id)] = job
+                actions += [submit(job, str(job.queue)), ask(job)]
+            events += self._step(now_s, actions)
+        return events
 
     def finish(self, now_s: float, job_ids: Sequence[JobId]) -> Sequence[Event]:
         """Jobs leave."""

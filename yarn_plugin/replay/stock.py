@@ -22,7 +22,15 @@ from gandiva_core.messages.events import (
 from gandiva_core.model.cluster import Cluster
 from gandiva_core.model.job import JobSpec
 from gandiva_core.model.units import JobId, QueueName, ServerId
-from yarn_plugin.replay.cluster import add_server, ask, give_up, master_host, ranks, submit
+from yarn_plugin.replay.cluster import (
+    add_server,
+    ask,
+    bursts,
+    give_up,
+    master_host,
+    ranks,
+    submit,
+)
 from yarn_plugin.replay.faults import FaultPlan
 from yarn_plugin.replay.preemption import PreemptionRounds
 from yarn_plugin.replay.rm import ReplayedRm
@@ -102,6 +110,9 @@ class StockSubstrate:
 
     def submit(self, now_s: float, jobs: Sequence[JobSpec]) -> Sequence[Event]:
         """Submit jobs and let their AMs ask, all at once."""
+        return [event for burst in bursts(jobs) for event in self._submit(now_s, burst)]
+
+    def _submit(self, now_s: float, jobs: Sequence[JobSpec]) -> list[Event]:
         actions: list[Action] = []
         events: list[Event] = []
         for job in jobs:

@@ -68,3 +68,11 @@ def test_ranks_go_back_to_the_size_they_came_from() -> None:
 def test_masters_whose_ask_was_refused_give_up() -> None:
     [end] = words.give_up([AskRefused("j1", "too large"), AppFinished("j2")])
     assert (end.key, end.status) == ("j1", "FAILED")
+
+
+def test_more_jobs_than_a_heartbeat_serves_come_in_bursts() -> None:
+    jobs = [job(f"j{n}") for n in range(250)]
+    groups = list(words.bursts(jobs))
+    assert [len(group) for group in groups] == [100, 100, 50]
+    assert [one for group in groups for one in group] == jobs
+    assert list(words.bursts([])) == []
