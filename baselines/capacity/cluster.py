@@ -126,7 +126,7 @@ class CapacityCluster:
         given = Given.NOTHING
         for queue in queues:
             given = queue.offer(node)
-            if given in (Given.CONTAINER, Given.RESERVATION):
+            if given not in (Given.NOTHING, Given.BLOCKED):
                 break
         for queue in queues:
             queue.usage.unblock()
@@ -154,9 +154,9 @@ def _leaves(
     limits: Sequence[QueueLimit], gpus: Counter[str], order: OrderingPolicy
 ) -> dict[QueueName, LeafQueue]:
     """Leaf queues by name; their GPUs are theirs in every partition in proportion."""
-    root = Usage("root", gpus, gpus, None)
+    root = Usage("root", gpus, gpus, 1.0, None)
     if not limits:
-        usage = Usage(DEFAULT_QUEUE, gpus, gpus, root)
+        usage = Usage(DEFAULT_QUEUE, gpus, gpus, 1.0, root)
         return {DEFAULT_QUEUE: LeafQueue(usage, order)}
     usages: dict[str, Usage] = {"": root, "root": root}
     parents = {limit.parent for limit in limits} | {"root"}
@@ -170,9 +170,14 @@ def _leaves(
             raise InputError(f"queue {limit.name}", found, "a parent that is a queue as well")
         for limit in ready:
             waiting.remove(limit)
-            guaranteed = _share(gpus, limit.guaranteed_gpus)
-            most = _share(gpus, max(limit.guaranteed_gpus, limit.max_gpus))
-            usage = usages[limit.name] = Usage(limit.name, guaranteed, most, usages[limit.parent])
+            most = max(limit.guaranteed_gpus, limit.max_gpus)
+            usage = usages[limit.name] = Usage(
+                limit.name,
+                _share(gpus, limit.guaranteed_gpus),
+                _share(gpus, most),
+                most / max(1, sum(gpus.values())),
+                usages[limit.parent],
+            )
             if limit.name not in parents:
                 leaves[limit.name] = LeafQueue(usage, order)
     return leaves

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import Counter
 from enum import Enum
+from typing import NamedTuple
 
 from baselines.capacity.applications import Application, Ask
 from baselines.capacity.nodes import Node, first_in_hash_order
@@ -19,6 +20,12 @@ class Given(Enum):
     RESERVATION = 2
     BLOCKED = 3
     """The limits of the queue leave no room for the first application that this node could serve."""
+    REFUSED = 4
+    """Offered, but the commit found a limit exceeded: this heartbeat is lost for everybody."""
+
+
+_IN_USE = 1e-6
+"""Memory and vcores are never wholly free: of two equal limits the one with something in use is the lesser."""
 
 
 class OrderingPolicy(Enum):
@@ -30,37 +37,72 @@ class OrderingPolicy(Enum):
     """By memory used, then submission."""
 
 
+class Headroom(NamedTuple):
+    """What a queue may add: GPUs, and the share of the cluster's memory and vcores, which a replay never uses up."""
+
+    gpus: int
+    other: float
+
+    def dominance(self, gpus: int) -> tuple[float, float]:
+        """The dominant share of a cluster of `gpus`, then the lesser one: how Hadoop compares whole vectors."""
+        share = self.gpus / gpus if gpus else 0.0
+        return max(share, self.other), min(share, self.other)
+
+
 class Usage:
     """GPUs that a queue may use and does use, reservations included, by partition; parents count their children.
 
-    Only GPUs are counted: a replay's masters have a host of their own, whose memory and vcores are never used up, so
-    that no queue meets its limit in those.
+    Memory and vcores are there because Hadoop takes the lesser of two limits as a whole vector: a queue whose maximum
+    is below the cluster's is offered up to that maximum even where its parent has fewer GPUs left, since memory decides
+    the comparison. The commit then refuses (`accepts`).
 
     Args:
         name: the queue's path.
         guaranteed: GPUs it is entitled to; decides which queue is offered a node first.
         limit: GPUs it may use at most.
+        share: `limit` as a share of the cluster; of memory and vcores, too.
         parent: None for root.
     """
 
     def __init__(
-        self, name: str, guaranteed: Counter[str], limit: Counter[str], parent: Usage | None
+        self,
+        name: str,
+        guaranteed: Counter[str],
+        limit: Counter[str],
+        share: float,
+        parent: Usage | None,
     ) -> None:
         self.guaranteed = guaranteed
         self.used: Counter[str] = Counter()
-        self.blocked = 0
+        self._blocked = Headroom(0, 0.0)
         self._name = name
         self._limit = limit
+        self._share = share
         self._parent = parent
+        self._total: Counter[str] = limit if parent is None else parent._total
 
-    def headroom(self, partition: str) -> int:
-        """GPUs left until the nearest limit, less what is kept for a blocked sibling."""
-        left = self._limit[partition] - self.used[partition]
-        return left if self._parent is None else min(left, self._parent._for_child(partition))
+    def headroom(self, partition: str) -> Headroom:
+        """What the allocator believes may be added."""
+        gpus, other = self._limit_now(partition)
+        return Headroom(gpus - self.used[partition], other)
 
-    def _for_child(self, partition: str) -> int:
-        left = self._limit[partition] - self.used[partition] - self.blocked
-        return left if self._parent is None else min(left, self._parent._for_child(partition))
+    def _limit_now(self, partition: str) -> Headroom:
+        """The lesser of its own maximum and what its parent has left, as a vector."""
+        own = Headroom(self._limit[partition], self._share)
+        if self._parent is None:
+            return own
+        parent = self._parent
+        gpus, other = parent._limit_now(partition)
+        gpus -= parent._blocked.gpus + parent.used[partition] - self.used[partition]
+        left = Headroom(gpus, other - parent._blocked.other - _IN_USE)
+        total = self._total[partition]
+        return left if left.dominance(total) <= own.dominance(total) else own
+
+    def accepts(self, partition: str, gpus: int) -> bool:
+        """Whether the commit lets `gpus` more be used: every limit up to root, GPUs alone."""
+        if self.used[partition] + gpus > self._limit[partition]:
+            return False
+        return self._parent is None or self._parent.accepts(partition, gpus)
 
     def add(self, partition: str, gpus: int) -> None:
         """Count GPUs taken or, below zero, given back."""
@@ -68,15 +110,16 @@ class Usage:
         if self._parent is not None:
             self._parent.add(partition, gpus)
 
-    def block(self, gpus: int) -> None:
-        """Keep GPUs for a queue that needs more than it may have now: siblings do not get them from this node."""
+    def block(self, kept: Headroom) -> None:
+        """Keep headroom for a queue that needs more than it may have now: siblings do not get it from this node."""
         if self._parent is not None:
-            self._parent.blocked += max(0, gpus)
-            self._parent.block(gpus)
+            gpus, other = self._parent._blocked
+            self._parent._blocked = Headroom(gpus + kept.gpus, other + kept.other)
+            self._parent.block(kept)
 
     def unblock(self) -> None:
         """The node's offer is over."""
-        self.blocked = 0
+        self._blocked = Headroom(0, 0.0)
         if self._parent is not None:
             self._parent.unblock()
 
@@ -158,10 +201,12 @@ class LeafQueue:
             over = self._over_user_limit(app, partition)
             if over > app.reserved_gpus:
                 continue
-            if ask.worker.gpus > headroom + app.reserved_gpus:
+            is_out = headroom.other <= _IN_USE and not app.reserved_gpus
+            if is_out or ask.worker.gpus > headroom.gpus + app.reserved_gpus:
                 self.usage.block(headroom)
                 return Given.BLOCKED
-            given = self._try(app, ask, node, max(over, ask.worker.gpus - headroom))
+            over = max(over, ask.worker.gpus - headroom.gpus, int(headroom.other <= _IN_USE))
+            given = self._try(app, ask, node, over)
             if given is not Given.NOTHING:
                 return given
         return Given.NOTHING
@@ -184,18 +229,23 @@ class LeafQueue:
         may_add = ask.wants_more_nodes()
         fits_limit = over_limit <= 0
         if node.has_room(worker):
-            if not (may_add and fits_limit):
-                if not ask.reserved or over_limit > worker.gpus:
-                    return Given.NOTHING
+            if may_add and fits_limit:
+                if not self.usage.accepts(node.partition, worker.gpus):
+                    return Given.REFUSED
+            elif not ask.reserved or over_limit > worker.gpus:
+                return Given.NOTHING
+            else:
                 self._unreserve(app, ask, first_in_hash_order(ask.reserved))
             self._allocate(app, ask, node, app.new_container())
             self._use(app, node, worker.gpus)
             self._moved[app] = None
             return Given.CONTAINER
-        if may_add and fits_limit:
-            self._reserve(app, ask, node)
-            return Given.RESERVATION
-        return Given.NOTHING
+        if not (may_add and fits_limit):
+            return Given.NOTHING
+        if not self.usage.accepts(node.partition, worker.gpus):
+            return Given.REFUSED
+        self._reserve(app, ask, node)
+        return Given.RESERVATION
 
     def fulfil(self, node: Node) -> None:
         """A reserved node's heartbeat serves its reservation and nobody else."""

@@ -172,6 +172,20 @@ def test_queues_keep_to_their_limits_and_the_less_served_goes_first() -> None:
     assert bench.finish("a0") == ["a3@s1"]
 
 
+def test_an_offer_beyond_the_parents_room_is_refused_and_the_heartbeat_lost() -> None:
+    """`b` may have 6 of 8 GPUs and has 3; 1 is left in all. The allocator sees room up to 6 and offers `wide` (2) its
+    node, the commit refuses: `small` (1) behind it is not served, though the last GPU would do. Later `small` waits for
+    its user, who is over the guarantee.
+    """
+    bench = Bench(2, (queue("root.a", 4.0, 8.0), queue("root.b", 4.0, 6.0)))
+    first = [job("a", 4, queue="root.a"), job("b", 3, queue="root.b")]
+    assert bench.submit(*first) == ["a@s1", "b@s2"]
+    assert bench.submit(job("wide", 2, queue="root.b")) == []
+    assert bench.submit(job("small", 1, queue="root.b")) == []
+    assert bench.finish("a") == ["wide@s1"]
+    assert bench.finish("b") == ["small@s2"]
+
+
 def test_an_unknown_queue_fails_its_job_only() -> None:
     bench = Bench(1)
     events = bench.model.submit(1.0, [job("a", 1, queue="root.x"), job("b", 1)])
