@@ -107,7 +107,10 @@ class Reactive(msgspec.Struct, frozen=True):
             case TimerFired(key=key):
                 if key == STARVING or key.startswith(REFUSED):
                     yield from self._admit(view)
-            case ServerJoined() | ServerLost() | GangBroken() | JobMoved() | QueuesConfigured():
+            case ServerLost() | GangBroken():
+                yield from self._admit(view)
+                yield from self._explain(view)
+            case ServerJoined() | JobMoved() | QueuesConfigured():
                 yield from self._admit(view)
 
     # ------------------------------------------------------------------ arrival

@@ -65,6 +65,25 @@ def test_a_lost_servers_jobs_restart_through_the_cascade() -> None:
     assert not stage.run().world.unfinished
 
 
+def test_a_lost_servers_job_that_finds_no_other_says_what_it_waits_for() -> None:
+    """Its old reason was the loss; from then on it waits for GPUs."""
+    facts = [e.ServerLost(30.0, ServerId("S1"), "power")]
+    works = arriving(job("a"), job("b", 4), run_s=200.0)
+    stage = Stage([server("S0"), server("S1")], works, facts=facts).run(31.0)
+    name, reason = stage.reasons()[-1]
+    assert (name, reason.code, reason.have[:6]) == ("b", "gpus", "3 free")
+
+
+def test_the_last_of_the_queue_takes_the_memory_of_starvation_with_it() -> None:
+    """A starving head is killed: nothing is kept for it any more."""
+    facts = [e.JobKilled(700.0, JobId("c"))]
+    works = arriving(job("a", 4), job("c", 2))
+    settings = Settings(height_max=1)
+    stage = Stage([server("S0")], works, settings=settings, facts=facts).run(650.0)
+    assert stage.engine.view.memory["starving"] == {"c": 0.0}
+    assert "starving" not in stage.run(701.0).engine.view.memory
+
+
 class TestRefusals:
     """A substrate may refuse; the same thing is not tried again at the same instant."""
 
