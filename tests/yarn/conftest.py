@@ -19,7 +19,7 @@ from yarn_plugin.replay.rm import ReplayedRm
 def jvm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplayJvm]:
     """A JVM that waits for its first ResourceManager."""
     log_file = tmp_path_factory.mktemp("jvm") / "resourcemanager.log"
-    with ReplayJvm(log_file, flags=("-XX:TieredStopAtLevel=1",)) as started:
+    with ReplayJvm(log_file) as started:
         yield started
 
 

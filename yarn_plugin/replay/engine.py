@@ -22,9 +22,6 @@ from yarn_plugin.replay.wire import Started
 Connect = Callable[[Path], ReplayedRm]
 """Brings a JVM that waits for its ResourceManager and logs to the file given."""
 
-_QUICK_START = ("-XX:TieredStopAtLevel=1",)
-"""The first compiler only: a nine-day run takes 15 CPU s instead of 24, since it is over before the second one pays."""
-
 _FIXES = {
     "NO_JAVA": "a JDK 17 in JAVA_HOME or on PATH",
     "NOT_BUILT": "its jar and class path: run `make plugin`",
@@ -79,7 +76,7 @@ def start_jvm(log_file: Path) -> ReplayedRm:
         InputError, ReplayError: as `open_engine`.
     """
     log_file.parent.mkdir(parents=True, exist_ok=True)
-    jvm = ReplayJvm(log_file, flags=_QUICK_START)
+    jvm = ReplayJvm(log_file)
     try:
         jvm.__enter__()  # its end is `ReplayedRm.close`, which outlives this call
         gateway: Gateway = jvm.connect()
