@@ -259,6 +259,7 @@ def bad_inputs(
         "unknown arm": sim(trace, "--arms", "slurm", *fits),
         "no arm": sim(trace, "--arms", ",", *fits),
         "unknown switch": sim(trace, "--arms", "gandiva:+teleport", *fits),
+        "arm of another engine": sim(trace, "--arms", "capacity-preempt", *fits),
         "unknown engine": ["replay", trace, "--engine", "warp", *fits],
         "height": sim(trace, "--height-max", "0", *fits),
         "no such folder": sim(trace, "--conf-dir", "absent", *fits),
@@ -280,7 +281,8 @@ def site(folder: Path, files: dict[str, str]) -> Path:
 KINDS = [
     "no such file", "no such built-in", "folder", "empty", "binary", "no format", "unknown format",
     "dirty", "too dirty", "no such cluster", "cluster not TOML", "cluster with unknown key",
-    "cluster without GPU", "unknown arm", "no arm", "unknown switch", "unknown engine", "height",
+    "cluster without GPU", "unknown arm", "no arm", "unknown switch",
+    "arm of another engine", "unknown engine", "height",
     "no such folder", "folder without site files", "site file not XML", "invalid baseline",
     "out is a file", "no job fits",
 ]  # fmt: skip
