@@ -176,6 +176,36 @@ def test_height_bounds_what_the_scheduler_takes(connect: Connect, tmp_path: Path
     assert node["scheduler_total"]["gpus"] == 8
 
 
+def test_a_soft_gang_is_tried_whole_once_its_asks_rest(connect: Connect, tmp_path: Path) -> None:
+    """DESIGN §6: unchanged for two AM heartbeats; the second one is told by the plug-in."""
+    rm = started(connect, tmp_path)
+    core = Core(rm)
+    rm.step(1.0, [master("soft", 1024), ask("soft", 2)])
+    assert core.hear() == []
+    rm.step(2.0, [ask("soft", 3)])
+    assert core.hear() == []
+    rm.step(3.0, [BeatAll(keys=("soft",))])
+    [came] = core.hear()
+    assert isinstance(came, JobSubmitted)
+    assert came.job.workers == (GPU,) * 3
+    rm.step(4.0, [BeatAll(keys=("soft",))])
+    assert core.hear() == []
+
+
+def test_a_new_session_starts_with_what_is_there(connect: Connect, tmp_path: Path) -> None:
+    """A core that may have lost events asks for all; to one that had missed nothing it is no news."""
+    rm = started(connect, tmp_path)
+    core = Core(rm)
+    rm.step(1.0, [job_of("runs", 2), ask("runs", 2), job_of("waits", 3), ask("waits", 3)])
+    assert len(core.hear()) == 2
+    assert isinstance(core.commit("runs", 2)[0], GangCommitted)
+    rm.step(2.0, [BeatAll(keys=("runs",))])
+    core.hear()
+    rm.hello()
+    assert core.hear() == []
+    assert isinstance(core.commit("waits", 3)[0], GangCommitted)
+
+
 # ---------------------------------------------------------------------- C05
 
 
