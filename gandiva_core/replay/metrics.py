@@ -283,12 +283,13 @@ class MetricsCollector:
 
     def _am_waiting(self, event: AmWaited) -> None:
         """Only the AM limit counts: a master that waits for room waits as its gang would."""
+        why = "finds no room" if event.reason == NO_ROOM else f"waits: {event.reason}"
         if event.reason != NO_ROOM:
             self._am_waited.add(event.job_id)
         job = self._jobs.get(event.job_id)
         if job is not None and job.wait_code != event.reason:
             job.wait_code = event.reason
-            job.tell(event.at_s, f"its application master waits: {event.reason}")
+            job.tell(event.at_s, f"its application master {why}")
 
     # ------------------------------------------------------------------ the cluster
 
