@@ -309,7 +309,8 @@ def test_an_invalid_baseline_names_the_key_and_why(
     gandiva: CommandLine, write_trace: Writer, write_cluster: Writer, tmp_path: Path
 ) -> None:
     """Case A02: without the DominantResourceCalculator the stock scheduler counts no GPU; exit code not 0."""
-    conf = site(tmp_path / "conf", {"yarn-site.xml": "<configuration/>"})
+    types = "<property><name>yarn.resource-types</name><value>yarn.io/gpu</value></property>"
+    conf = site(tmp_path / "conf", {"yarn-site.xml": f"<configuration>{types}</configuration>"})
     trace = write_trace(("a", 0, 1, 10))
     done = gandiva(*sim(trace, "--cluster", write_cluster(), "--conf-dir", conf))
     assert done.returncode == 3
