@@ -50,6 +50,10 @@ def run(arguments: Sequence[str]) -> int:
 
 def explained(error: Exception) -> int:
     """Say what went wrong in one line on stderr, and the code for it."""
+    if isinstance(error, ModuleNotFoundError):
+        from gandiva_core.cli.compose import missing
+
+        error = missing("gandiva", error)
     if isinstance(error, InputError):
         complain(f"error: {error}")
         return ExitCode.BAD_INPUT

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -83,8 +84,8 @@ class RunDetails(msgspec.Struct, frozen=True):
 
 
 def run_name(arm: str, shape: str, seed: int) -> str:
-    """File name of a run without suffix; an arm's switches keep their signs, colons become dots."""
-    return f"{arm.replace(':', '.')}_{shape}_{seed}"
+    """File name of a run without suffix; of an arm's name, what a file name should not hold becomes a dot."""
+    return f"{re.sub(r'[^A-Za-z0-9.+-]', '.', arm)}_{shape}_{seed}"
 
 
 def write(details: RunDetails, out: Path) -> Path:

@@ -60,6 +60,11 @@ def test_wrong_usage_is_2_and_says_how(gandiva: CommandLine, arguments: list[str
         (GandivaError("broken"), 1, "error: broken"),
         (PermissionError(13, "Permission denied", "/x/y"), 3, "error: /x/y: Permission denied"),
         (ZeroDivisionError("oops"), 1, "internal error: ZeroDivisionError: oops"),
+        (
+            ModuleNotFoundError("No module named 'matplotlib'", name="matplotlib"),
+            3,
+            "expected pip install 'gandiva-yarn[replay]'",
+        ),
         (InputError("a\nb\x1b[31m", "x", "y"), 3, r"error: a\nb\x1b[31m: found x"),
     ],
 )
