@@ -26,8 +26,12 @@ class Gandiva(msgspec.Struct, frozen=True):
 
     def decide(self, event: Event, view: ClusterView) -> Decisions:
         """Placement first, since it disturbs nobody; then who runs."""
-        if not _is_about_slices(event):
-            yield from self.reactive.decide(event, view)
+        if _is_about_slices(event):
+            return self.timeslice.decide(event, view)
+        return self._in_order(event, view)
+
+    def _in_order(self, event: Event, view: ClusterView) -> Decisions:
+        yield from self.reactive.decide(event, view)
         yield from self.timeslice.decide(event, view)
 
 

@@ -63,21 +63,19 @@ class TimeSlice(msgspec.Struct, frozen=True):
     quantum_s: float
 
     def decide(self, event: object, view: ClusterView) -> Decisions:
-        """What `event` means for jobs that have a server."""
+        """What `event` means for jobs that have a server; no generator itself, so that a quantum costs no layers."""
         match event:
-            case TimerFired(key=key):
-                if key.startswith(SLICE):
-                    yield from self._turn(view, ServerId(key.removeprefix(SLICE)))
+            case TimerFired(key=key) if key.startswith(SLICE):
+                return self._turn(view, ServerId(key.removeprefix(SLICE)))
             case ResidentsSwitched(stopped=stopped, started=started):
-                yield from self._answered(view, [*stopped, *started])
+                return self._answered(view, [*stopped, *started])
             case GangCommitted(job_id=job_id):
-                job = view.jobs.get(job_id)
-                if job is not None and job.servers:
-                    yield from self._tend(view, view.domain(job.servers[0]))
+                return self._joined(view, job_id)
             case JobFinished() | JobFailed() | JobKilled() | GangBroken() | GangRefused():
-                yield from self._look_everywhere(view)
+                return self._look_everywhere(view)
             case ServerLost() | ServerJoined() | JobMoved() | QueuesConfigured():
-                yield from self._look_everywhere(view)
+                return self._look_everywhere(view)
+        return _nothing()
 
     # ------------------------------------------------------------------ at a boundary
 
@@ -148,6 +146,12 @@ class TimeSlice(msgspec.Struct, frozen=True):
                 if since_s is not None and since_s > latest_s:
                     latest_s = since_s
         yield WakeAt(key, max(view.now_s, latest_s + self.quantum_s))
+
+    def _joined(self, view: ClusterView, job_id: JobId) -> Decisions:
+        """A gang's containers are there."""
+        job = view.jobs.get(job_id)
+        if job is not None and job.servers:
+            yield from self._tend(view, view.domain(job.servers[0]))
 
     def _look_everywhere(self, view: ClusterView) -> Decisions:
         """After a departure, whose servers nobody names any more: every domain that has something to do."""
@@ -242,6 +246,10 @@ def _books_of(view: ClusterView, seats: Iterable[Seat]) -> list[Memory]:
         for key, book in view.memory.items()
         if key.startswith(SLICE) and any(job_id in book for job_id in ids)
     ]
+
+
+def _nothing() -> Decisions:
+    yield from ()
 
 
 def _forget(view: ClusterView, key: str) -> Decisions:
