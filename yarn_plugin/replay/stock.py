@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -28,10 +28,10 @@ from yarn_plugin.replay.cluster import (
     bursts,
     give_up,
     master_host,
-    ranks,
     submit,
 )
 from yarn_plugin.replay.faults import FaultPlan
+from yarn_plugin.replay.holding import Holding
 from yarn_plugin.replay.preemption import PreemptionRounds
 from yarn_plugin.replay.rm import ReplayedRm
 from yarn_plugin.replay.wire import (
@@ -42,10 +42,8 @@ from yarn_plugin.replay.wire import (
     AppRejected,
     AskRefused,
     Completed,
-    Ended,
     Finish,
     HarnessEvent,
-    Placed,
     Preempted,
     Release,
 )
@@ -60,16 +58,20 @@ def own_queue(_: int, job: JobSpec) -> str:
 
 
 @dataclass(slots=True)
-class _Asked:
-    """A job whose AM has asked, and what it was given so far."""
+class _Seen:
+    """What one step led to.
 
-    spec: JobSpec
-    placed: dict[str, Placed] = field(default_factory=dict)
-    is_whole: bool = False
+    Attributes:
+        breaks: gangs that were whole before it and lost a container: told first, so that devices are free before they
+            are given again.
+        told: everything else, in order.
+        actions: what the AMs do about it.
+    """
 
-    @property
-    def held_gpus(self) -> int:
-        return sum(placed.gpus for placed in self.placed.values())
+    breaks: list[Event] = field(default_factory=list)
+    told: list[Event] = field(default_factory=list)
+    actions: list[Action] = field(default_factory=list)
+    became_whole: set[str] = field(default_factory=set)
 
 
 class StockSubstrate:
@@ -99,7 +101,7 @@ class StockSubstrate:
         self._queue_rule = queue_rule
         self._rounds = rounds
         self._faults = faults or FaultPlan(cluster)
-        self._jobs: dict[str, _Asked] = {}
+        self._jobs: dict[str, Holding] = {}
         self._submitted = 0
 
     def begin(self, now_s: float) -> Sequence[Event]:
@@ -118,7 +120,7 @@ class StockSubstrate:
         for job in jobs:
             queue = self._queue_rule(self._submitted, job)
             self._submitted += 1
-            self._jobs[str(job.job_id)] = _Asked(job)
+            self._jobs[str(job.job_id)] = Holding(job)
             actions += [submit(job, queue), ask(job)]
             events.append(JobSubmitted(now_s, _in_queue(job, queue)))
         told = self._step(now_s, actions)
@@ -165,83 +167,75 @@ class StockSubstrate:
         """Do actions, then let the AMs of broken gangs ask again, until no gang breaks."""
         events: list[Event] = []
         while actions:
-            broken: dict[str, str] = {}
-            seen = self._rm.step(now_s, actions)
-            for event in seen:
-                events.extend(self._told(event, now_s, broken))
+            seen = _Seen()
+            answers = self._rm.step(now_s, actions)
+            for event in answers:
+                job = self._jobs.get(event.key)
+                if job is not None:
+                    self._see(event, job, now_s, seen)
             if self._rounds:
-                self._rounds.seen(now_s, seen, waits=self._waits())
-            events += [e for key, why in broken.items() for e in self._break(key, why, now_s)]
-            actions = [action for key in broken for action in self._ask_again(key)]
-            actions += give_up(seen)
+                waits = any(not job.is_whole for job in self._jobs.values())
+                self._rounds.seen(now_s, answers, waits=waits)
+            events += [*seen.breaks, *seen.told]
+            actions = [*seen.actions, *give_up(answers)]
         return events
 
-    def _waits(self) -> bool:
-        return any(not job.is_whole for job in self._jobs.values())
-
-    def _told(self, event: HarnessEvent, now_s: float, broken: dict[str, str]) -> Iterator[Event]:
-        job = self._jobs.get(event.key)
-        if job is None:
-            return
+    def _see(self, event: HarnessEvent, job: Holding, now_s: float, seen: _Seen) -> None:
         match event:
             case Allocated():
-                yield from self._allocated(job, event.containers, now_s)
+                self._allocated(event, job, now_s, seen)
             case AppFinished():
                 del self._jobs[event.key]
-                yield _ended(job.spec.job_id, event, now_s)
+                seen.told.append(_ended(job.spec.job_id, event, now_s))
             case AppRejected() | AskRefused():
                 del self._jobs[event.key]
-                yield JobFailed(now_s, job.spec.job_id, " ".join(event.diagnostics.split()))
+                reason = " ".join(event.diagnostics.split())
+                seen.told.append(JobFailed(now_s, job.spec.job_id, reason))
             case AmWaiting():
-                yield AmWaited(now_s, job.spec.job_id, event.reason)
+                seen.told.append(AmWaited(now_s, job.spec.job_id, event.reason))
             case Completed() | Preempted():
-                self._lost(event.key, job, event.containers, broken)
+                self._lost(event, job, now_s, seen)
             case _:
                 pass
 
-    def _allocated(
-        self, job: _Asked, containers: Sequence[Placed], now_s: float
-    ) -> Iterator[Event]:
-        job.placed.update((placed.container, placed) for placed in containers)
-        if len(job.placed) < len(job.spec.workers):
-            yield ContainersHeld(now_s, job.spec.job_id, job.held_gpus, job.spec.gpus)
+    @staticmethod
+    def _allocated(event: Allocated, job: Holding, now_s: float, seen: _Seen) -> None:
+        excess = job.take(event.containers)
+        if excess:
+            seen.actions.append(Release(key=event.key, containers=excess))
+        if len(excess) == len(event.containers):
             return
-        job.is_whole = True
-        in_order = _by_rank(job)
-        yield GangCommitted(
-            now_s,
-            job.spec.job_id,
-            tuple(placed.container for placed in in_order),
-            tuple(ServerId(placed.host) for placed in in_order),
+        if not job.is_whole:
+            held = ContainersHeld(now_s, job.spec.job_id, job.gpus, job.spec.gpus)
+            seen.told.append(held)
+            return
+        seen.became_whole.add(event.key)
+        containers = job.by_rank()
+        seen.told.append(
+            GangCommitted(
+                now_s,
+                job.spec.job_id,
+                tuple(placed.container for placed in containers),
+                tuple(ServerId(placed.host) for placed in containers),
+            )
         )
 
     @staticmethod
-    def _lost(key: str, job: _Asked, ended: Sequence[Ended], broken: dict[str, str]) -> None:
-        for container in ended:
-            placed = job.placed.pop(container.container, None)
-            if placed is not None and container.exit_status != 0:
-                why = f"{container.container} on {placed.host}: status {container.exit_status}"
-                broken.setdefault(key, why)
-
-    def _break(self, key: str, why: str, now_s: float) -> Iterator[Event]:
-        job = self._jobs.get(key)
-        if job is None:
+    def _lost(event: Completed | Preempted, job: Holding, now_s: float, seen: _Seen) -> None:
+        was_whole = job.is_whole
+        why = job.lose(event.containers)
+        if not why:
             return
-        if job.is_whole:
-            yield GangBroken(now_s, job.spec.job_id, why)
+        if not was_whole:
+            seen.told.append(ContainersHeld(now_s, job.spec.job_id, 0, job.spec.gpus))
         else:
-            yield ContainersHeld(now_s, job.spec.job_id, 0, job.spec.gpus)
-
-    def _ask_again(self, key: str) -> Iterator[Action]:
-        job = self._jobs.get(key)
-        if job is None:
-            return
-        held = tuple(job.placed)
-        job.placed.clear()
-        job.is_whole = False
+            is_fresh = event.key in seen.became_whole
+            broken = GangBroken(now_s, job.spec.job_id, why)
+            (seen.told if is_fresh else seen.breaks).append(broken)
+        held = job.give_back()
         if held:
-            yield Release(key=key, containers=held)
-        yield ask(job.spec)
+            seen.actions.append(Release(key=event.key, containers=held))
+        seen.actions.append(ask(job.spec))
 
 
 def _in_queue(job: JobSpec, queue: str) -> JobSpec:
@@ -250,15 +244,6 @@ def _in_queue(job: JobSpec, queue: str) -> JobSpec:
 
 def _job_of(event: Event) -> JobId | None:
     return event.job.job_id if isinstance(event, JobSubmitted) else None
-
-
-def _by_rank(job: _Asked) -> list[Placed]:
-    """Containers in rank order: those of one size in the order of their ids."""
-    chosen: dict[int, Placed] = {}
-    free = {priority: list(found) for priority, found in ranks(job.spec).items()}
-    for placed in sorted(job.placed.values(), key=lambda placed: placed.container):
-        chosen[free[placed.priority].pop(0)] = placed
-    return [chosen[rank] for rank in sorted(chosen)]
 
 
 def _ended(job_id: JobId, event: AppFinished, now_s: float) -> Event:
