@@ -73,6 +73,11 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
     return guard.refusedTotal();
   }
 
+  /** Returns the port that the bridge listens on; 0 while it is closed. */
+  public int bridgePort() {
+    return bridge == null ? 0 : bridge.port();
+  }
+
   @Override
   public void serviceInit(Configuration conf) throws Exception {
     GandivaConfiguration settings = new GandivaConfiguration(conf);

@@ -3,27 +3,30 @@ package org.gandiva.yarn;
 import java.util.List;
 import org.apache.hadoop.yarn.api.records.SchedulingRequest;
 import org.apache.hadoop.yarn.api.records.UpdateContainerRequest;
-import org.apache.hadoop.yarn.exceptions.SchedulerInvalidResoureRequestException;
+import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ContainerUpdates;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.YarnScheduler;
 
-/** Tells masters at once which ways of asking for GPUs lead nowhere. */
+/**
+ * Tells masters at once which ways of asking for GPUs lead nowhere. Hadoop's own exception for it
+ * has another name in 3.5, thus its parent class.
+ */
 final class GpuRequests {
   private GpuRequests() {}
 
   /**
    * Checks one heartbeat.
    *
-   * @throws SchedulerInvalidResoureRequestException for GPU SchedulingRequests, more GPUs for a
-   *     live container, and promotion of an opportunistic GPU container
+   * @throws YarnRuntimeException for GPU SchedulingRequests, more GPUs for a live container, and
+   *     promotion of an opportunistic GPU container
    */
   static void check(
       YarnScheduler scheduler, List<SchedulingRequest> requests, ContainerUpdates updates) {
     if (requests != null) {
       for (SchedulingRequest request : requests) {
         if (ResourceVector.gpus(request.getResourceSizing().getResources()) > 0) {
-          throw new SchedulerInvalidResoureRequestException(
+          throw new YarnRuntimeException(
               "SchedulingRequests with yarn.io/gpu are not supported by Gandiva: ask with a"
                   + " ResourceRequest");
         }
@@ -39,7 +42,7 @@ final class GpuRequests {
     RMContainer container = scheduler.getRMContainer(update.getContainerId());
     long had = container == null ? 0 : ResourceVector.gpus(container.getAllocatedResource());
     if (update.getCapability() != null && ResourceVector.gpus(update.getCapability()) > had) {
-      throw new SchedulerInvalidResoureRequestException(
+      throw new YarnRuntimeException(
           "yarn.io/gpu of "
               + update.getContainerId()
               + " cannot be increased under Gandiva: ask for a container of its own");
@@ -49,7 +52,7 @@ final class GpuRequests {
   private static void checkPromotion(YarnScheduler scheduler, UpdateContainerRequest update) {
     RMContainer container = scheduler.getRMContainer(update.getContainerId());
     if (container != null && ResourceVector.gpus(container.getAllocatedResource()) > 0) {
-      throw new SchedulerInvalidResoureRequestException(
+      throw new YarnRuntimeException(
           update.getContainerId() + " holds yarn.io/gpu and cannot be promoted under Gandiva");
     }
   }

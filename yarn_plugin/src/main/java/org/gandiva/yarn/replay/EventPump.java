@@ -4,6 +4,7 @@ import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import org.apache.hadoop.service.AbstractService;
 import org.apache.hadoop.yarn.event.Dispatcher;
 import org.apache.hadoop.yarn.event.Event;
 import org.apache.hadoop.yarn.event.EventHandler;
@@ -12,7 +13,7 @@ import org.apache.hadoop.yarn.event.EventHandler;
  * The ResourceManager's dispatcher without a thread: events are queued, and handled when the driver
  * pumps. "Settled" means that the queue is empty.
  */
-final class EventPump implements Dispatcher {
+final class EventPump extends AbstractService implements Dispatcher {
 
   /** Sees every event right before it is handled. */
   interface Observer {
@@ -24,6 +25,10 @@ final class EventPump implements Dispatcher {
   private final EventHandler<Event<?>> enqueue = queue::add;
   private Observer observer = event -> {};
   private long handledCount;
+
+  EventPump() {
+    super("event pump"); // Hadoop casts its dispatcher to a service.
+  }
 
   void observe(Observer newObserver) {
     this.observer = newObserver;

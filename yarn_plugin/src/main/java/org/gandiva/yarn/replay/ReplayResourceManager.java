@@ -24,7 +24,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.SchedulerEv
 final class ReplayResourceManager extends ResourceManager {
   private final VirtualClock clock;
   private final long clusterTimestampMs;
-  private final EventPump pump = new EventPump();
+  private EventPump pump;
   private final Queue<ApplicationAttemptId> launched = new ArrayDeque<>();
 
   ReplayResourceManager(VirtualClock clock, long clusterTimestampMs) {
@@ -59,6 +59,7 @@ final class ReplayResourceManager extends ResourceManager {
 
   @Override
   protected Dispatcher createDispatcher() {
+    pump = new EventPump(); // A start that fails asks for a second one.
     return pump;
   }
 
