@@ -47,6 +47,7 @@ class RunDetails(msgspec.Struct, frozen=True):
 
     Attributes:
         position: of the arm among those asked for together, from 0.
+        settings: `Settings` as numbers; a stock arm reads none of them.
         journal: relative to the output folder.
         journal_sha256: over the plain bytes, before compression.
         is_complete: False where the run was interrupted; its figures then cover what was played.
@@ -64,6 +65,7 @@ class RunDetails(msgspec.Struct, frozen=True):
     shape: str
     seed: int
     surroundings: Surroundings
+    settings: Mapping[str, float]
     commit: str
     versions: Mapping[str, str]
     is_complete: bool

@@ -115,6 +115,7 @@ def render(
         tiles=tiles(summary, unit),
         remarks=remarks(summary, runs),
         surroundings=runs[0].surroundings,
+        settings=[(key, f"{value:g}") for key, value in runs[0].settings.items()],
         figures=figures_table(summary.shapes[summary.shape], unit),
         ratios=ratios_table(summary.shapes[summary.shape]),
         shapes=shapes_table(summary, unit),

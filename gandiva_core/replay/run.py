@@ -260,6 +260,7 @@ def details_of(
         shape=header.shape,
         seed=order.seed,
         surroundings=order.surroundings,
+        settings=header.settings,
         commit=order.commit,
         versions=header.versions,
         is_complete=is_complete,

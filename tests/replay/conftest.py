@@ -129,6 +129,7 @@ def made_run(
             engine=engine,
             height_max=4,
         ),
+        settings={"quantum_s": 60.0, "height_max": 4.0},
         commit="abc",
         versions={"gandiva": "0.1.0"},
         is_complete=complete,

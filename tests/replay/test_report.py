@@ -101,6 +101,7 @@ def test_absolute_values_stand_beside_the_ratio(runs: list[RunDetails], tmp_path
     assert "1.312" in text
     assert "baseline/ours − 1 = +31.2%" in text
     assert "class.of.capacity" in text
+    assert "quantum_s = 60" in text
     assert "slicing" in text
     for run in runs:
         assert run.journal in text
