@@ -17,6 +17,9 @@ Row = Mapping[str, float | int | str]
 
 SCHEDULER_CLASS = "org.gandiva.yarn.GandivaScheduler"
 HEAP_MIB = 2048
+JIT_FLAGS = ("-XX:TieredStopAtLevel=4",)
+"""All compilers, as a ResourceManager that runs for months has; a replay makes do with the quick one."""
+
 _LAST = '"more":false}'
 
 
@@ -49,7 +52,7 @@ def run(*, is_quick: bool, say: Callable[[str], None]) -> Sequence[Row]:
     text. Times in ms.
     """
     plan = QUICK if is_quick else Plan()
-    with ReplayJvm(heap_mib=HEAP_MIB) as jvm, jvm.connect() as gateway:
+    with ReplayJvm(heap_mib=HEAP_MIB, flags=JIT_FLAGS) as jvm, jvm.connect() as gateway:
         source = _Source(gateway, plan.applications)
         say("bridge: warming up")
         for _ in range(plan.warm_ups):

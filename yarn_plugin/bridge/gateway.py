@@ -25,6 +25,7 @@ PROTOCOL: Final = 1
 CONNECT_TRIES_MAX: Final = 3
 CONNECT_PAUSE_S: Final = 0.2
 TOKEN_LENGTH_MIN: Final = 16
+READ_BUFFER_BYTES: Final = 1 << 20
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -68,6 +69,9 @@ class _Client(GatewayClient):  # type: ignore[misc]  # py4j ships no types
                 stream.close()
             connection.socket.close()
             raise
+        # py4j's stream reads 8 KiB at a time; a batch of 1,000 events is 230 KB.
+        connection.stream.close()
+        connection.stream = connection.socket.makefile("rb", buffering=READ_BUFFER_BYTES)
         connection.socket.settimeout(self.read_timeout_s)
         return connection
 
