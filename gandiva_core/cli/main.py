@@ -32,11 +32,13 @@ def main() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code; never a traceback unless `GANDIVA_DEBUG=1`."""
-    from gandiva_core.cli.compose import application
-
     try:
+        from gandiva_core.cli.compose import application
+
         application()(list(arguments), prog_name="gandiva")
     except SystemExit as stop:
+        if is_interrupt(stop):
+            complain("interrupted")
         return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
     except KeyboardInterrupt:
         complain("interrupted")
@@ -46,6 +48,14 @@ def run(arguments: Sequence[str]) -> int:
             raise
         return explained(error)
     return ExitCode.DONE
+
+
+def is_interrupt(stop: SystemExit) -> bool:
+    """Whether a Ctrl-C is behind it that no command answered: typer turns one into a silent exit."""
+    reason: BaseException | None = stop
+    while reason is not None and not isinstance(reason, KeyboardInterrupt):
+        reason = reason.__cause__ or reason.__context__
+    return reason is not None
 
 
 def explained(error: Exception) -> int:

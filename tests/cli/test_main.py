@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import typer
 
 from gandiva_core.cli import compose, main
 from gandiva_core.model.errors import GandivaError, InputError
@@ -95,6 +96,35 @@ def test_an_interrupt_is_130(
     monkeypatch.setattr(compose, "application", interrupt)
     assert main.run([]) == 130
     assert capsys.readouterr().err == "gandiva: interrupted\n"
+
+
+def test_an_interrupt_inside_a_command_is_told_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """typer ends the program with 130 and says nothing by itself."""
+    app = typer.Typer()
+
+    @app.command()
+    def wait() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(compose, "application", lambda: app)
+    assert main.run([]) == 130
+    assert capsys.readouterr().err == "gandiva: interrupted\n"
+
+
+def test_a_command_that_answered_its_interrupt_is_not_told_twice(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    app = typer.Typer()
+
+    @app.command()
+    def answer() -> None:
+        raise typer.Exit(main.ExitCode.INTERRUPTED)
+
+    monkeypatch.setattr(compose, "application", lambda: app)
+    assert main.run([]) == 130
+    assert capsys.readouterr().err == ""
 
 
 def test_debugging_shows_where(gandiva: CommandLine, tmp_path: Path) -> None:
