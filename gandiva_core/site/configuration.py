@@ -25,6 +25,11 @@ class SiteConfiguration:
 
     A value is looked up by `get`, expanded; `raw` gives it as written, `place` where. Nothing is
     interpreted beyond text and numbers: queues are in `queues`, resource types in `resource_types`.
+
+    Attributes:
+        folder: where it was loaded from; empty where it was not.
+        files: what was read there, included files too.
+        findings: what to say about it.
     """
 
     def __init__(
@@ -35,6 +40,7 @@ class SiteConfiguration:
         folder: str = "",
     ) -> None:
         self.folder = folder
+        self.files: tuple[Path, ...] = ()
         self.findings: list[Finding] = []
         self._environment = dict(environment or {})
         self._system_properties = dict(system_properties or {})
@@ -64,8 +70,10 @@ class SiteConfiguration:
         if not paths:
             found = f"only {', '.join(others)}" if others else "none of these"
             raise InputError(str(conf_dir), found, f"at least one of {', '.join(FILES)}")
-        properties = [item for path in paths for item in read_file(path, conf_dir)]
+        files: list[Path] = []
+        properties = [item for path in paths for item in read_file(path, conf_dir, files)]
         site = cls(properties, environment, folder=str(conf_dir))
+        site.files = tuple(dict.fromkeys(files))
         for name in others:
             site.findings.append(
                 Finding(Severity.WARNING, str(conf_dir / name), name, READ_BY_OTHERS[name])

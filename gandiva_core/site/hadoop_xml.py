@@ -169,10 +169,12 @@ class _Reader:
     """Reads a file and what it includes; remembers the way, to see a circle."""
 
     def __init__(self, root: Path) -> None:
+        self.files: list[Path] = []
         self._root = root
         self._open_files: list[Path] = []
 
     def read(self, path: Path, included_from: str | None = None) -> list[Property]:
+        self.files.append(path)
         resolved = path.resolve()
         if resolved in self._open_files:
             found = f"{path.name}, which is being read already"
@@ -212,17 +214,24 @@ class _Reader:
         return next((path for path in candidates if path.is_file()), None)
 
 
-def read_file(path: Path, root: Path | None = None) -> Iterator[Property]:
+def read_file(
+    path: Path, root: Path | None = None, files: list[Path] | None = None
+) -> Iterator[Property]:
     """The properties of one file in their order, includes in place, before any overriding.
 
     Args:
         path: the file.
         root: the folder of the site, searched first for includes; the file's own by default.
+        files: gets every file that was read, included ones too.
 
     Raises:
         InputError: no such file, not XML, an include that fails without a fallback, or an entity.
     """
-    yield from _Reader(root or path.parent).read(path)
+    reader = _Reader(root or path.parent)
+    properties = reader.read(path)
+    if files is not None:
+        files += reader.files
+    yield from properties
 
 
 def _not_xml(path: Path, problem: SAXParseException) -> InputError:

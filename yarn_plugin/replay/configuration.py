@@ -55,11 +55,7 @@ def prepare(setup: RunSetup) -> RunConfiguration:
     """
     target = Path(setup.work_dir) / "conf"
     source = BUILT_IN if setup.conf_dir is None else Path(setup.conf_dir)
-    if not source.is_dir():
-        raise InputError(
-            str(source), "no such folder", "a folder with Hadoop's configuration files"
-        )
-    shutil.copytree(source, target, dirs_exist_ok=True)
+    _copy_read_files(source, target)
     if not (target / _SITE_FILE).exists():
         (target / _SITE_FILE).write_text("<configuration>\n</configuration>\n", encoding="utf-8")
     if setup.conf_dir is None and setup.cluster.queues:
@@ -74,6 +70,24 @@ def prepare(setup: RunSetup) -> RunConfiguration:
         gpus[server.partition] += server.gpus
     queues = () if _prescribes_queues(setup.arm) else gpu_limits(read_queues(site), gpus)
     return RunConfiguration(target, properties, queues)
+
+
+def _copy_read_files(source: Path, target: Path) -> None:
+    """Copy what a ResourceManager reads, and nothing else: a site's folder holds passwords and keys too.
+
+    The target is emptied first: a file that an earlier run left there would count.
+    """
+    files = SiteConfiguration.load(source).files
+    try:
+        shutil.rmtree(target, ignore_errors=True)
+        for file in files:
+            if file.is_relative_to(source):  # one included by an absolute path is read where it is
+                copy = target / file.relative_to(source)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(file, copy)
+    except OSError as error:
+        found = error.strerror or "cannot be copied"
+        raise InputError(str(error.filename or source), found, "a file to copy") from error
 
 
 def arm_properties(setup: RunSetup, site: SiteConfiguration) -> dict[str, str]:

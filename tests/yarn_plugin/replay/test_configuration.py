@@ -94,16 +94,55 @@ def test_a_queue_without_a_parent_is_an_input_error(tmp_path: Path) -> None:
         prepare(setup(stock(), tmp_path, on=on))
 
 
-def test_a_sites_folder_is_copied_and_never_written_to(tmp_path: Path) -> None:
-    site = tmp_path / "site"
-    site.mkdir()
+def a_site(folder: Path) -> Path:
+    folder.mkdir()
     for file in BUILT_IN.iterdir():
-        (site / file.name).write_bytes(file.read_bytes())
-    (site / "log4j.properties").write_text("a=b\n", encoding="utf-8")
+        (folder / file.name).write_bytes(file.read_bytes())
+    return folder
+
+
+def test_a_sites_folder_is_never_written_to(tmp_path: Path) -> None:
+    site = a_site(tmp_path / "site")
     before = {file.name: file.stat().st_mtime_ns for file in site.iterdir()}
     made = prepare(setup(stock(), tmp_path / "work", site=site))
     assert {file.name for file in made.conf_dir.iterdir()} == set(before)
     assert {file.name: file.stat().st_mtime_ns for file in site.iterdir()} == before
+
+
+def test_only_what_a_resource_manager_reads_is_copied(tmp_path: Path) -> None:
+    """A site's folder holds passwords, keys and links to nowhere beside its configuration."""
+    site = a_site(tmp_path / "site")
+    (site / "ssl-server.xml").write_text("<configuration>secret</configuration>", encoding="utf-8")
+    (site / "keystore").mkdir()
+    (site / "dangling.xml").symlink_to(tmp_path / "nowhere")
+    (site / "more").mkdir()
+    (site / "more" / "empty.xml").write_text("<configuration/>", encoding="utf-8")
+    (site / "core-site.xml").write_text(
+        '<configuration xmlns:xi="http://www.w3.org/2001/XInclude">'
+        '<xi:include href="more/empty.xml"/></configuration>',
+        encoding="utf-8",
+    )
+    made = prepare(setup(stock(), tmp_path / "work", site=site))
+    copied = {
+        str(file.relative_to(made.conf_dir)) for file in made.conf_dir.rglob("*") if file.is_file()
+    }
+    expected = {file.name for file in BUILT_IN.iterdir()} | {"core-site.xml", "more/empty.xml"}
+    assert copied == expected
+
+
+def test_nothing_of_an_earlier_run_counts(tmp_path: Path) -> None:
+    site = a_site(tmp_path / "site")
+    (site / "core-site.xml").write_text(
+        "<configuration><property><name>x.y</name><value>1</value></property></configuration>",
+        encoding="utf-8",
+    )
+    for file in site.iterdir():
+        file.chmod(0o444)
+    first = prepare(setup(stock(), tmp_path / "work", site=site))
+    assert SiteConfiguration.load(first.conf_dir).get("x.y") == "1"
+    again = prepare(setup(stock(), tmp_path / "work"))
+    assert again.conf_dir == first.conf_dir
+    assert SiteConfiguration.load(again.conf_dir).get("x.y") is None
 
 
 def test_no_such_folder_is_an_input_error(tmp_path: Path) -> None:
