@@ -41,21 +41,23 @@ class Measurement(msgspec.Struct, frozen=True):
 
 def measure(name: str, benchmark: Benchmark, *, is_quick: bool, say: Say) -> Measurement:
     """Run a benchmark on this machine."""
+    where = machine()
     return Measurement(
         benchmark=name,
         explained=" ".join((benchmark.__doc__ or "").split()),
         is_quick=is_quick,
         commit=commit(),
         versions=versions(),
-        machine=machine(),
+        machine=where,
         rows=benchmark(is_quick=is_quick, say=say),
     )
 
 
 def machine() -> str:
-    """What matters for a figure, without the machine's name."""
+    """What matters for a figure, without the machine's name: also how busy others kept it."""
     cpus = len(os.sched_getaffinity(0))
-    return f"{cpus} CPUs ({platform.machine()}), {platform.system()}"
+    load = os.getloadavg()[0]
+    return f"{cpus} CPUs ({platform.machine()}), {platform.system()}, load average {load:.1f} at the start"
 
 
 def percentile(values: Sequence[float], ratio: float) -> float:
