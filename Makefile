@@ -81,7 +81,7 @@ thorough: plugin dev ## everything in full length (hours)
 	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest --durations=20 --timeout=3600
 
 bench: env plugin ## the benchmarks behind docs/BENCHMARKS.md
-	$(BIN)/gandiva bench all --out out/bench
+	$(BIN)/gandiva bench all --out out/bench --document docs/BENCHMARKS.md
 
 dist: dev plugin ## wheel and source archive in dist/
 	$(BIN)/python -m build --sdist --wheel -o dist .
