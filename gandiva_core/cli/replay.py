@@ -106,17 +106,17 @@ def replay(
 
 def play(prepared: Prepared, out: Path, processes: int | None, mode: ProgressMode) -> None:
     """Run, report, and say where the report is."""
-    from gandiva_core.replay.details import clear
+    from gandiva_core.replay.earlier import replacing
     from gandiva_core.replay.experiment import run_all
     from gandiva_core.replay.report import write_report
     from gandiva_core.replay.summary import summarise
 
-    clear(out)
-    with following(mode, prepared.orders) as on_progress:
+    with replacing(out) as has_earlier, following(mode, prepared.orders) as on_progress:
         result = run_all(prepared.orders, processes, on_progress)
-    if not result.runs:
-        complain("interrupted before anything was played; no report")
-        raise typer.Exit(ExitCode.INTERRUPTED)
+        if not result.runs:
+            left = "the earlier report stands" if has_earlier else "no report"
+            complain(f"interrupted before anything was played; {left}")
+            raise typer.Exit(ExitCode.INTERRUPTED)
     is_partial = result.is_interrupted or len(result.runs) < len(prepared.orders)
     summary = summarise(result.runs, is_partial)
     page = write_report(summary, result.runs, out)

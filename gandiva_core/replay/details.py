@@ -132,10 +132,3 @@ def read_all(out: Path) -> tuple[RunDetails, ...]:
     if not paths:
         raise InputError(str(out), f"no {RUNS_FOLDER}/*.json", "the --out folder of a replay")
     return tuple(read(path) for path in paths)
-
-
-def clear(out: Path) -> None:
-    """Remove what an earlier replay left under `out`: runs and journals. Nothing else is touched."""
-    for folder, pattern in ((RUNS_FOLDER, "*.json"), (JOURNALS_FOLDER, "*.jsonl.zst")):
-        for path in (out / folder).glob(pattern):
-            path.unlink()

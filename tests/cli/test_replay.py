@@ -178,6 +178,17 @@ def test_an_earlier_result_does_not_mix_with_a_new_one(
     assert [path.name for path in (tmp_path / "out" / "runs").iterdir()] == ["gandiva_gpu_1.json"]
 
 
+def test_a_run_that_fails_leaves_the_earlier_result(
+    gandiva: CommandLine, write_trace: Writer, write_cluster: Writer, tmp_path: Path
+) -> None:
+    arguments = sim(write_trace(("a", 0, 1, 10)), "--cluster", write_cluster(), "--shape", "gpu")
+    assert gandiva(*arguments, "--arms", "fifo").returncode == 0
+    before = summary_of(tmp_path / "out")
+    assert gandiva(*arguments, "--arms", "gandiva,capacity-preempt").returncode == 3
+    assert summary_of(tmp_path / "out") == before
+    assert gandiva("recheck", "out").returncode == 0
+
+
 HEEDING_INTERRUPTS = """
 import os, signal, sys
 signal.signal(signal.SIGINT, signal.SIG_DFL)

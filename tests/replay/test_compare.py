@@ -93,14 +93,3 @@ def test_a_broken_file_is_named(tmp_path: Path, content: bytes) -> None:
 def test_a_folder_without_runs_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"runs/\*\.json"):
         details.read_all(tmp_path)
-
-
-def test_clearing_removes_runs_and_journals_only(make_run: Maker, tmp_path: Path) -> None:
-    details.write(make_run("capacity", {"a": 1.0}), tmp_path)
-    (tmp_path / "journals").mkdir()
-    (tmp_path / "journals" / "x.jsonl.zst").write_bytes(b"")
-    (tmp_path / "journals" / "mine.txt").write_bytes(b"")
-    (tmp_path / "thesis.tex").write_bytes(b"")
-    details.clear(tmp_path)
-    left = {path.name for path in tmp_path.rglob("*") if path.is_file()}
-    assert left == {"mine.txt", "thesis.tex"}
