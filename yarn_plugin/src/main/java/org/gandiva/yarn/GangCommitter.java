@@ -80,6 +80,10 @@ final class GangCommitter {
       result.put("code", refusal.code().name());
       result.put("detail", refusal.getMessage());
       result.put("index", failed);
+    } catch (RuntimeException e) {
+      // A gang is whole or absent, also where Hadoop's code or ours fails half-way.
+      rollBack(done);
+      throw e;
     }
   }
 

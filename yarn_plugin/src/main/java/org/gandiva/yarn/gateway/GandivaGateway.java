@@ -4,6 +4,8 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.List;
 import org.apache.hadoop.util.VersionInfo;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * What the core process calls: JSON texts in and out, described in docs/BRIDGE.md. One session at a
@@ -13,6 +15,7 @@ public final class GandivaGateway {
   /** The version of the messages. */
   public static final int PROTOCOL = 1;
 
+  private static final Logger LOG = LoggerFactory.getLogger(GandivaGateway.class);
   private static final int WAIT_MS_MAX = 1000;
   private static final int BATCH_MAX = 10_000;
 
@@ -113,6 +116,12 @@ public final class GandivaGateway {
           .put("id", effect.path("id").asText())
           .put("code", e.kind())
           .put("detail", e.getMessage());
+    } catch (RuntimeException e) {
+      LOG.error("An effect of the core failed", e);
+      return Json.object()
+          .put("id", effect.path("id").asText())
+          .put("code", "INTERNAL")
+          .put("detail", Json.oneLine(e));
     }
   }
 

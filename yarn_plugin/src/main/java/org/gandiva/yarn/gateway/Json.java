@@ -81,7 +81,8 @@ public final class Json {
     return write(reply);
   }
 
-  private static String oneLine(Throwable problem) {
+  /** Returns what went wrong as one line for people. */
+  static String oneLine(Throwable problem) {
     String message = problem.getClass().getSimpleName() + ": " + problem.getMessage();
     return message.replaceAll("\\s*[\\r\\n]+\\s*", " ");
   }
