@@ -15,6 +15,11 @@ import java.util.function.Supplier;
  * everything is dropped, and the next batch is one whole snapshot instead.
  */
 public final class EventQueue {
+  /** A message stays below 16 MiB. */
+  private static final long BATCH_BYTES_MAX = 12L * 1024 * 1024;
+
+  private static final long ITEM_BYTES_MAX = 512;
+
   private final int countMax;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition arrived = lock.newCondition();
@@ -85,13 +90,28 @@ public final class EventQueue {
         leftNs = arrived.awaitNanos(leftNs);
       }
       List<ObjectNode> taken = new ArrayList<>();
+      long bytes = 0;
       while (!waiting.isEmpty() && taken.size() < max && !endsBatch(taken)) {
+        bytes += bytesAbout(waiting.peek());
+        if (bytes > BATCH_BYTES_MAX && !taken.isEmpty()) {
+          break;
+        }
         taken.add(waiting.poll());
       }
       return taken;
     } finally {
       lock.unlock();
     }
+  }
+
+  /**
+   * An upper bound without writing the event twice: hosts and tags have limits, names have none.
+   */
+  private static long bytesAbout(ObjectNode event) {
+    long items = 1L + event.path("asks").size();
+    items += event.path("blacklist").size();
+    items += event.path("tags").size();
+    return ITEM_BYTES_MAX * items + 6L * event.path("name").asText().length();
   }
 
   /** A part of a snapshot is as large as a message may be: it travels alone. */
