@@ -1,6 +1,5 @@
 package org.gandiva.yarn;
 
-import java.util.Collections;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import org.apache.hadoop.yarn.api.records.NodeId;
@@ -63,8 +62,13 @@ final class OverSubscription {
 
   /** The greatest container that the scheduler may promise: of physical GPUs, never of slots. */
   Resource capPhysical(Resource maximum) {
-    long physical =
-        physicalByNode.isEmpty() ? Long.MAX_VALUE : Collections.max(physicalByNode.values());
+    // Not Collections.max: the last node may go between a look at it and the call.
+    long physical = Long.MAX_VALUE;
+    boolean isFirst = true;
+    for (long gpus : physicalByNode.values()) {
+      physical = isFirst ? gpus : Math.max(physical, gpus);
+      isFirst = false;
+    }
     long told = ResourceVector.gpus(maximum);
     return told <= physical ? maximum : ResourceVector.withGpus(maximum, physical);
   }
