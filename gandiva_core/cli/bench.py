@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gandiva_core.cli.outputs import check_file
 from gandiva_core.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,12 +27,17 @@ def bench(
 ) -> None:
     """Measure decisions, the bridge to the ResourceManager, and whole replays."""
     from gandiva_core.cli.benchmarks import results
+    from gandiva_core.replay.preparation import check_out
 
     if quick and document is not None:
         raise typer.BadParameter("--quick figures mean nothing and make no --document")
+    chosen = _chosen(name)
+    if out is not None:
+        check_out(out)
+    if document is not None:
+        check_file(document, f"--document {document}")
     measured = [
-        results.measure(entry.name, entry.load(), is_quick=quick, say=_say)
-        for entry in _chosen(name)
+        results.measure(entry.name, entry.load(), is_quick=quick, say=_say) for entry in chosen
     ]
     if out is not None:
         _write(measured, out)
@@ -54,7 +60,6 @@ def _chosen(name: str) -> list[EntryPoint]:
 
 
 def _write(measured: list[Measurement], folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     for each in measured:
         (folder / f"{each.benchmark}.json").write_text(_as_json(each) + "\n", encoding="utf-8")
 

@@ -12,6 +12,7 @@ import typer
 
 from gandiva_core.cli.listing import Format, listing
 from gandiva_core.cli.main import ExitCode, complain
+from gandiva_core.cli.outputs import check_file
 from gandiva_core.model.errors import InputError
 from gandiva_core.replay.planning import Shape
 from gandiva_core.replay.traces.findings import OnBad
@@ -266,8 +267,6 @@ def put(trace: Trace, out: Path) -> None:
     if out == STDOUT:
         typer.echo(content.decode("utf-8"), nl=False)
         return
-    if out.is_dir() or not out.parent.is_dir():
-        found = "a directory" if out.is_dir() else "a folder that does not exist"
-        raise InputError(str(out), found, "a path to write to")
+    check_file(out, str(out))
     out.write_bytes(content)
     complain(f"{len(trace.jobs)} jobs written to {out}")

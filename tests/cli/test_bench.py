@@ -71,3 +71,18 @@ def test_quick_figures_make_no_page(tmp_path: Path) -> None:
     with pytest.raises(typer.BadParameter):
         bench("ant", quick=True, document=tmp_path / "page.md")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_where_results_go_is_looked_at_before_anything_is_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(
+        InputError, match=r"--document .*page\.md: found a folder that does not exist"
+    ):
+        bench("ant", document=tmp_path / "absent" / "page.md")
+    with pytest.raises(InputError, match=r"--document .*: found a directory"):
+        bench("ant", document=tmp_path)
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(InputError, match=r"--out .*file"):
+        bench("ant", out=tmp_path / "file")
+    assert "measuring" not in capsys.readouterr().err
