@@ -20,6 +20,7 @@ class Unit(StrEnum):
     MILLISECONDS = "milliseconds"
     COUNT = "count"
     QUANTA = "quanta"
+    FLAG = "true or false"
     TEXT = "text"
 
 
@@ -89,6 +90,13 @@ KEYS: tuple[Key, ...] = (
         reason="How long an undeclared gang is tried whole before its containers are placed singly.",
         reader=Reader.CORE,
         field="gang_wait_s",
+    ),
+    Key(
+        name=PREFIX + "oversubscribe-without-agent",
+        unit=Unit.FLAG,
+        default="false",
+        reason="Dangerous, for tests only: share devices of servers that no agent can suspend a job on.",
+        reader=Reader.CORE,
     ),
     Key(
         name=PREFIX + "bridge.token-file",

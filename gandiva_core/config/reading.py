@@ -102,10 +102,19 @@ def _parse(key: Key, located: Located) -> float | str:
                 return int(text)
             case Unit.QUANTA:
                 return _finite(text)
+            case Unit.FLAG:
+                return _flag(text)
     except (ValueError, OverflowError):
         raise InputError(
             f"{located.place}: {key.name}", repr(located.value), _stated(key)
         ) from None
+
+
+def _flag(text: str) -> bool:
+    value = {"true": True, "false": False}.get(text.lower())
+    if value is None:
+        raise ValueError(text)
+    return value
 
 
 def _finite(text: str) -> float:
@@ -121,6 +130,7 @@ def _stated(key: Key) -> str:
         Unit.MILLISECONDS: "a whole number of milliseconds",
         Unit.COUNT: "a whole number",
         Unit.QUANTA: "a number of quanta",
+        Unit.FLAG: "true or false",
         Unit.TEXT: "text",
     }[key.unit]
     return f"{wanted}, default {key.default}" if key.default else wanted
