@@ -13,7 +13,7 @@ TYPED        := gandiva_core nodemanager_agent baselines yarn_plugin tests
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help env dev plugin replay test test-pure test-yarn test-java check check-format check-lint \
+.PHONY: help env dev plugin cluster-jars replay test test-pure test-yarn test-live test-java check check-format check-lint \
         check-types check-imports check-java format thorough bench dist clean
 
 help: ## this list
@@ -39,18 +39,26 @@ $(VENV)/stamp-dev: $(VENV)/stamp-env
 yarn_plugin/target/stamp-plugin: $(JAVA_SOURCES)
 	$(MVN) -q -f yarn_plugin/pom.xml -DskipTests package && touch $@
 
+cluster-jars: yarn_plugin/target/cluster.classpath ## Hadoop's daemons and client, for `gandiva cluster`
+
+yarn_plugin/target/cluster.classpath: yarn_plugin/pom.xml yarn_plugin/target/stamp-plugin
+	$(MVN) -q -f yarn_plugin/pom.xml -Pcluster dependency:build-classpath@cluster-classpath && touch $@
+
 # ------------------------------------------------------------------ the two commands
 
 replay: env plugin ## the nine-day trace under both schedulers in a real ResourceManager, and the report
 	$(BIN)/gandiva replay $(TRACE) --out $(OUT)
 
-test: test-pure test-yarn test-java ## all tests, the pure part first
+test: test-pure test-yarn test-live test-java ## all tests, the pure part first
 
 test-pure: dev
 	$(BIN)/pytest -m "not yarn and not live and not browser" --durations=10
 
 test-yarn: dev plugin
 	$(BIN)/pytest -m yarn --durations=10
+
+test-live: dev cluster-jars
+	$(BIN)/pytest -m live --durations=10
 
 test-java:
 	$(MVN) -f yarn_plugin/pom.xml test

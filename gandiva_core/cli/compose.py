@@ -15,12 +15,15 @@ COMMAND_GROUP = "gandiva.commands"
 """Entry point group: name → a typer application (a command with sub-commands) or a function (a command)."""
 
 EXTRAS = {
+    "apscheduler": "core",
     "jinja2": "replay",
     "matplotlib": "replay",
     "numpy": "replay",
     "psutil": "core",
     "py4j": "core",
+    "requests": "core",
     "structlog": "core",
+    "tenacity": "core",
 }
 """Which extra brings a library that a command may miss."""
 

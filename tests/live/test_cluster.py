@@ -1,0 +1,171 @@
+"""A real ResourceManager, real NodeManagers, and Hadoop's own DistributedShell under both schedulers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from gandiva_core.cli.main import ExitCode, run
+from gandiva_core.replay.arms import policy_factory
+from gandiva_core.runtime.recheck import recheck
+from tests.live.shells import Live, brought_up, wait_until
+from yarn_plugin.cluster.daemons import CORE, RESOURCE_MANAGER
+from yarn_plugin.cluster.processes import ProcessTable
+
+pytestmark = [
+    pytest.mark.live,
+    pytest.mark.slow,
+]  # JVMs: a cluster starts in 13 s on two quiet cores
+
+HEIGHT_MAX = 4
+GPUS = 4
+OPTIONS = ("--nodes", "1", "--gpus", str(GPUS), "--scheduler", "gandiva")
+SHARED = ("--set", "yarn.scheduler.gandiva.oversubscribe-without-agent=true")
+
+
+@pytest.fixture(scope="module")
+def gandiva(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    """One four-GPU node under Gandiva, whose devices are shared although no agent is there."""
+    path = tmp_path_factory.mktemp("live") / "gandiva"
+    with brought_up(path, *OPTIONS, *SHARED) as live:
+        yield live
+
+
+def test_eight_independent_containers_share_four_gpus_within_the_height(gandiva: Live) -> None:
+    with gandiva.shell(8, "-application_tags", "gandiva.gang=1") as client:
+        wait_until(lambda: gandiva.gpus_used() == 8, "eight containers at once")
+        gandiva.hold.touch()
+        assert client.wait(timeout=120) == 0
+    wait_until(lambda: gandiva.gpus_used() == 0, "all containers gone")
+    most = {len(residents) for residents in devices_over_time(gandiva.journal())}
+    assert max(most) == 2, "eight on four devices: two on each, within a height of four"
+    assert max(most) <= HEIGHT_MAX
+
+
+def test_a_gang_of_eight_waits_whole_on_four_gpus(gandiva: Live) -> None:
+    with gandiva.shell(8, "-application_tags", "gandiva.gang=8") as client:
+        wait_until(lambda: bool(waiting_jobs(gandiva)), "the gang waits")
+        for _ in range(5):
+            assert gandiva.gpus_used() == 0
+        app = next(iter(waiting_jobs(gandiva)))
+        kill = [str(gandiva.folder.yarn), "application", "-kill", app]
+        assert subprocess.run(kill, capture_output=True, timeout=120, check=False).returncode == 0
+        assert client.wait(timeout=120) != 0
+
+
+def test_every_port_is_on_loopback(gandiva: Live) -> None:
+    listening = {
+        connection.laddr.ip
+        for process in gandiva.processes()
+        for connection in process.net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN
+    }
+    assert "127.0.0.1" in listening
+    assert {ip for ip in listening if not ip.removeprefix("::ffff:").startswith("127.")} == set()
+
+
+def test_the_token_is_in_no_log_and_on_no_command_line(gandiva: Live) -> None:
+    """I7 of the faults."""
+    token = gandiva.folder.token.read_text().strip()
+    assert gandiva.folder.token.stat().st_mode & 0o777 == 0o600
+    for path in gandiva.folder.logs.rglob("*"):
+        assert path.is_dir() or token not in path.read_text(errors="replace"), path
+    assert not any(token in word for each in gandiva.processes() for word in each.cmdline())
+
+
+def test_a_killed_resource_manager_is_replaced_and_greeted_anew(
+    gandiva: Live, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = ProcessTable(gandiva.folder.run, gandiva.cluster.cluster_id)
+    place = ("--state-dir", str(gandiva.folder.path))
+    core, killed = table.alive(CORE), table.alive(RESOURCE_MANAGER)
+    assert core is not None
+    assert killed is not None
+    os.kill(killed, signal.SIGKILL)
+    wait_until(lambda: table.alive(RESOURCE_MANAGER) is None, "it is gone")
+    assert run(["cluster", "status", *place]) == ExitCode.UNREACHABLE
+    assert "not reachable" in capsys.readouterr().err
+    assert run(["cluster", "up", *place, *OPTIONS, *SHARED]) == 0
+    assert table.alive(CORE) == core
+    log = gandiva.folder.log(CORE)
+    wait_until(lambda: log.read_text().count('"connected"') == 2, "a second hello")
+    capsys.readouterr()
+    assert run(["cluster", "status", *place, "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["state"] for row in rows] == ["STARTED", "RUNNING", "RUNNING"]
+    with gandiva.shell(1, "-application_tags", "gandiva.gang=1") as client:
+        wait_until(lambda: gandiva.gpus_used() == 1, "a container after the restart")
+        gandiva.hold.touch()
+        assert client.wait(timeout=120) == 0
+
+
+def test_every_decision_of_the_live_core_can_be_made_again(gandiva: Live) -> None:
+    """C-7, on what the tests before this one have left."""
+    for path in sorted(gandiva.folder.journal.glob("*.jsonl")):
+        report = recheck(path, policy_factory, is_open_ended=True)
+        assert report.difference_count == 0, report.differences
+
+
+def test_the_same_shell_runs_under_the_stock_scheduler(tmp_path: Path) -> None:
+    options = ("--nodes", "2", "--gpus", "2", "--scheduler", "capacity")
+    with brought_up(tmp_path / "capacity", *options) as live:
+        with live.shell(5) as client:
+            wait_until(lambda: live.gpus_used() == 4, "four containers on four GPUs")
+            for _ in range(5):
+                assert live.gpus_used() == 4, "never more than there are"
+            live.hold.touch()
+            assert client.wait(timeout=120) == 0
+        assert live.report().hadoop_version == "3.4.2"
+
+
+# ---------------------------------------------------------------------------- what the journal says
+
+
+def entries(journal: str) -> list[dict[str, object]]:
+    lines = (json.loads(line) for line in journal.splitlines() if line.endswith("}"))
+    return [line for line in lines if "event" in line]
+
+
+def devices_over_time(journal: str) -> Iterator[set[str]]:
+    """Who is bound to each device, after every switch: residents that were started on it and have not left."""
+    bound: dict[tuple[str, int], set[str]] = {}
+    for entry in entries(journal):
+        event = entry["event"]
+        assert isinstance(event, dict)
+        if event["kind"] in {"JobFinished", "JobFailed", "JobKilled", "GangBroken"}:
+            for residents in bound.values():
+                residents.discard(event["job_id"])
+        effects = entry.get("effects", [])
+        assert isinstance(effects, list)
+        for effect in effects:
+            for job_id, bindings in effect.get("run", ()):
+                for server_id, gpus in map(binding, bindings):
+                    for gpu in gpus:
+                        bound.setdefault((server_id, gpu), set()).add(job_id)
+        yield from bound.values()
+
+
+def binding(found: object) -> tuple[str, list[int]]:
+    if isinstance(found, dict):
+        return found["server_id"], found["gpus"]
+    assert isinstance(found, list)
+    return found[0], found[1]
+
+
+def waiting_jobs(live: Live) -> dict[str, object]:
+    """Jobs of eight workers that were put into the queue, with the reason and its numbers."""
+    found: dict[str, object] = {}
+    for entry in entries(live.journal()):
+        decisions = entry.get("decisions", [])
+        assert isinstance(decisions, list)
+        for decision in decisions:
+            if decision["kind"] == "Enqueue" and "8 GPUs" in decision["reason"]:
+                found[decision["job_id"]] = decision["reason"]
+    return found

@@ -1,0 +1,87 @@
+"""The files of a cluster: loopback everywhere, GPUs counted, and between the two schedulers only theirs differs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from gandiva_core.site.baseline import require_valid_baseline
+from gandiva_core.site.configuration import SiteConfiguration
+from yarn_plugin.cluster.configuration import as_xml, node_conf, write_all
+from yarn_plugin.cluster.state import Cluster, Plan, StateFolder, addressed
+
+ADDRESS = re.compile(r"(?:\d+\.){3}\d+")
+
+
+def written(path: Path, scheduler: str, **properties: str) -> tuple[StateFolder, Cluster]:
+    folder = StateFolder(path)
+    named = {name.replace("_", "."): value for name, value in properties.items()}
+    cluster = addressed(Plan(3, 4, scheduler, 2, named))
+    write_all(folder, cluster, "/jars/a.jar:/jars/b.jar")
+    return folder, cluster
+
+
+def values(conf: Path) -> dict[str, str]:
+    site = SiteConfiguration.load(conf)
+    assert site.findings == []
+    return {key: site.text(key) for key in site.keys("")}
+
+
+@pytest.mark.parametrize("scheduler", ["capacity", "gandiva"])
+def test_every_address_is_a_loopback_one(tmp_path: Path, scheduler: str) -> None:
+    folder, cluster = written(tmp_path, scheduler)
+    for conf in [folder.conf, *(node_conf(folder, node) for node in cluster.nodes)]:
+        found = [match for text in values(conf).values() for match in ADDRESS.findall(text)]
+        assert found
+        assert all(address.startswith("127.") for address in found)
+
+
+def test_the_stock_side_counts_gpus(tmp_path: Path) -> None:
+    folder, _ = written(tmp_path, "capacity")
+    require_valid_baseline(SiteConfiguration.load(folder.conf))
+
+
+def test_each_node_has_its_own_ports_and_folders(tmp_path: Path) -> None:
+    folder, cluster = written(tmp_path, "capacity")
+    own = ("address", "local-dirs", "log-dirs", "webapp.address", "localizer.address")
+    for key in own:
+        found = {values(node_conf(folder, n))[f"yarn.nodemanager.{key}"] for n in cluster.nodes}
+        assert len(found) == 3
+    assert {
+        values(node_conf(folder, n))["yarn.nodemanager.resource-type.yarn.io/gpu"]
+        for n in cluster.nodes
+    } == {"4"}
+
+
+def test_between_the_schedulers_only_the_scheduler_differs(tmp_path: Path) -> None:
+    """DESIGN §7: one cluster, one configuration; the class and the plug-in's own keys are all."""
+    stock, _ = written(tmp_path / "a", "capacity")
+    ours, _ = written(tmp_path / "b", "gandiva")
+    ports = re.compile(r":\d+$")
+
+    def shape(folder: StateFolder) -> dict[str, str]:
+        return {
+            key: ports.sub("", value.replace(str(folder.path), "STATE"))
+            for key, value in values(folder.conf).items()
+        }
+
+    one, other = shape(stock), shape(ours)
+    differing = {key for key in one | other if one.get(key) != other.get(key)}
+    assert differing == {
+        "yarn.resourcemanager.scheduler.class",
+        "yarn.scheduler.gandiva.height.max",
+        "yarn.scheduler.gandiva.bridge.port",
+        "yarn.scheduler.gandiva.bridge.token-file",
+    }
+
+
+def test_a_key_that_was_asked_for_goes_where_hadoop_looks_for_it(tmp_path: Path) -> None:
+    folder, _ = written(tmp_path, "capacity", fs_trash_interval="5", yarn_x="<&>")
+    assert "fs.trash.interval" in (folder.conf / "core-site.xml").read_text()
+    assert values(folder.conf)["yarn.x"] == "<&>"
+
+
+def test_text_is_escaped() -> None:
+    assert "<value>a&lt;b&amp;c</value>" in as_xml({"k": "a<b&c"})

@@ -1,0 +1,1 @@
+"""The core process: the engine beside a running ResourceManager."""

@@ -1,0 +1,169 @@
+"""The live loop: events of the ResourceManager into the engine, its orders back, timers in between."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from gandiva_core.messages.effects import (
+    CommitGang,
+    ContainerEffect,
+    Effect,
+    ReleaseGang,
+    WorldEffect,
+)
+from gandiva_core.messages.events import Event
+from gandiva_core.messages.policy import Scheduler
+from gandiva_core.model.errors import InvariantError
+from gandiva_core.runtime.clock import Clock
+from gandiva_core.runtime.journal import JournalSink, entry_of
+from gandiva_core.runtime.ports import World
+from yarn_plugin.bridge.gateway import GatewayError
+from yarn_plugin.bridge.orders import OrderDesk
+from yarn_plugin.bridge.translate import Translator
+from yarn_plugin.bridge.wire import Answer, CommitOrder, Order, decode_batch
+from yarn_plugin.live.foreign import ForeignContainers
+from yarn_plugin.live.servers import ServerRules
+
+EVENTS_A_CALL = 10_000
+WAIT_MS_MAX = 1000
+"""A long poll: how long the gateway may keep us when it has nothing."""
+
+EVENTS_A_TURN_MAX = 500_000
+"""More is a policy and a ResourceManager that answer each other for ever."""
+
+_LOST = "STALE_EPOCH"
+
+
+class Session(Protocol):
+    """What is used of `yarn_plugin.bridge.gateway.Gateway`. Each call may raise `GatewayError`."""
+
+    def take_events_text(self, count_max: int, wait_ms: int) -> str:
+        """The scheduler's next events, undecoded."""
+
+    def apply(self, effects: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Orders to the scheduler."""
+
+
+class CoreLoop:
+    """Everything between two `hello`s and across them; knows no connection, only the session it is handed.
+
+    Args:
+        scheduler: the engine.
+        translator, desk: sharing a register.
+        world: who carries out switches and keeps timers.
+        rules: see `ServerRules`.
+        clock: the time of every event.
+        journal: where entries go; None for nowhere. Closed by whoever made it.
+    """
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        translator: Translator,
+        desk: OrderDesk,
+        world: World,
+        rules: ServerRules,
+        *,
+        clock: Clock,
+        journal: JournalSink | None = None,
+    ) -> None:
+        self._scheduler = scheduler
+        self._translator = translator
+        self._desk = desk
+        self._world = world
+        self._rules = rules
+        self._clock = clock
+        self._journal = journal
+        self._foreign = ForeignContainers(desk.register)
+        self._inbox: deque[Event] = deque()
+        self._lost: GatewayError | None = None
+        self.events = 0
+
+    @property
+    def held_back(self) -> tuple[str, ...]:
+        """Nodes with GPU containers of nobody we know."""
+        return self._foreign.nodes
+
+    def turn(self, session: Session, wait_ms_max: int = WAIT_MS_MAX) -> None:
+        """One call for events, and all that follows from them and from the time.
+
+        Raises:
+            GatewayError: the session is over. What was ordered and not answered counts as refused; whatever really
+                came of it is in the next session's snapshot.
+            GandivaError: of the engine or the policy; the event was undone.
+        """
+        self._lost = None
+        wait_ms = min(wait_ms_max, self._wait_ms())
+        batch = decode_batch(session.take_events_text(EVENTS_A_CALL, wait_ms))
+        now_s = self._clock()
+        returned = self._foreign.note(batch.events)
+        if returned:
+            session.apply(_plain(returned))
+        events = self._translator.translate(batch.events, now_s)
+        passed = list(self._foreign.pass_on(events, now_s))
+        self._take(session, self._rules.complete(passed), now_s)
+        self._take(session, self._translator.due(now_s), now_s)
+        self._take(session, self._world.advance(now_s).events, now_s)
+        if self._lost is not None:
+            raise self._lost
+
+    def _wait_ms(self) -> int:
+        """Until something of our own is due."""
+        times_s = (self._world.next_at_s(), self._translator.next_at_s())
+        due_s = min((time_s for time_s in times_s if time_s is not None), default=None)
+        if due_s is None:
+            return WAIT_MS_MAX
+        # Rounded up: a timer that is a fraction of a millisecond away is not asked for in circles.
+        return max(0, int((due_s - self._clock()) * 1000.0) + 1)
+
+    def _take(self, session: Session, events: Iterable[Event], now_s: float) -> None:
+        self._inbox.extend(events)
+        count = 0
+        while self._inbox:
+            event = self._inbox.popleft()
+            outcome = self._scheduler.handle(event)
+            self.events += 1
+            count += 1
+            if self._journal is not None:
+                self._journal.write(entry_of(event, outcome))
+            self._send(session, outcome.effects, now_s)
+            if count > EVENTS_A_TURN_MAX:
+                raise InvariantError(f"more than {EVENTS_A_TURN_MAX} events in one turn")
+
+    def _send(self, session: Session, effects: Sequence[Effect], now_s: float) -> None:
+        for_world: list[WorldEffect] = []
+        for_gateway: list[ContainerEffect] = []
+        for effect in effects:
+            if isinstance(effect, CommitGang | ReleaseGang):
+                for_gateway.append(effect)
+            if not isinstance(effect, CommitGang):
+                for_world.append(effect)
+        self._world.apply(now_s, for_world)
+        if not for_gateway:
+            return
+        written = self._desk.write(for_gateway, now_s)
+        self._inbox.extend(written.refused)
+        if written.orders:
+            answers = self._answers(session, written.orders)
+            self._inbox.extend(self._desk.book(answers, now_s))
+
+    def _answers(self, session: Session, orders: Sequence[Order]) -> Sequence[Answer]:
+        if self._lost is None:
+            try:
+                return msgspec.convert(session.apply(_plain(orders)), tuple[Answer, ...])
+            except GatewayError as error:
+                self._lost = error
+        return [
+            Answer(order.id, _LOST, f"the gateway was lost: {self._lost}")
+            for order in orders
+            if isinstance(order, CommitOrder)
+        ]
+
+
+def _plain(orders: Sequence[Order]) -> list[dict[str, Any]]:
+    plain: list[dict[str, Any]] = msgspec.to_builtins(orders)
+    return plain

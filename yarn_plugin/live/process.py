@@ -1,0 +1,158 @@
+"""The core process: what `gandiva core` puts together and runs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import msgspec
+import structlog
+
+from gandiva_core.config.keys import PREFIX
+from gandiva_core.config.reading import environment_source, read_settings
+from gandiva_core.config.settings import Settings
+from gandiva_core.engine.engine import Engine
+from gandiva_core.model.cluster import Cluster
+from gandiva_core.policies.gandiva import create
+from gandiva_core.runtime.agentless import AgentlessWorld
+from gandiva_core.runtime.clock import Clock, live_clock
+from gandiva_core.runtime.housekeeping import Housekeeping, journal_chores
+from gandiva_core.runtime.journal import FORMAT_VERSION, Ending, Header
+from gandiva_core.runtime.segments import Retention, SegmentedJournal
+from gandiva_core.site.configuration import SiteConfiguration
+from gandiva_core.site.queues import QueueTree, read_queues
+from yarn_plugin.bridge.orders import OrderDesk
+from yarn_plugin.bridge.register import Register
+from yarn_plugin.bridge.translate import Translator
+from yarn_plugin.live.connection import (
+    READ_S,
+    LiveGateway,
+    serve,
+)
+from yarn_plugin.live.loop import CoreLoop
+from yarn_plugin.live.servers import ServerRules
+
+WITHOUT_AGENT = PREFIX + "oversubscribe-without-agent"
+
+
+class Site(msgspec.Struct, frozen=True):
+    """What the core takes from a site's files and its environment."""
+
+    settings: Settings
+    queues: QueueTree | None
+    oversubscribes_without_agent: bool
+
+
+def decide(port: int, token_file: Path, journal_dir: Path | None, conf_dir: Path | None) -> None:
+    """Decide for the ResourceManager behind a loopback port, until a signal ends it.
+
+    Raises:
+        InputError: files or environment that cannot be used.
+        GatewayUnreachableError, SupersededError: as `serve`.
+    """
+    site = read_site(conf_dir)
+    log = logger()
+    if site.oversubscribes_without_agent:
+        log.warning("devices are shared and nothing suspends", key=WITHOUT_AGENT)
+    connect = partial(LiveGateway.connect, port, token_file, READ_S)
+    with stopped_by_signals() as stop, opened(site, journal_dir) as loop:
+        serve(connect, loop.turn, stop, log.info)
+        log.info("ended", events=loop.events)
+
+
+def read_site(conf_dir: Path | None) -> Site:
+    """Settings and queues.
+
+    Raises:
+        InputError: files or environment that cannot be used.
+    """
+    environment = environment_source(os.environ)
+    if conf_dir is None:
+        return Site(read_settings(environment), None, False)
+    files = SiteConfiguration.load(conf_dir, os.environ)
+    return Site(
+        settings=read_settings(files.located(PREFIX), environment),
+        queues=read_queues(files),
+        oversubscribes_without_agent=files.flag(WITHOUT_AGENT, False),
+    )
+
+
+@contextmanager
+def opened(site: Site, journal_dir: Path | None, clock: Clock | None = None) -> Iterator[CoreLoop]:
+    """The loop with its engine; its journal is closed at the end, complete only where nothing was raised."""
+    clock = clock or live_clock()
+    policy = create(site.settings, {})
+    engine = Engine(policy, site.settings)
+    register = Register()
+    translator = Translator(register, gang_wait_s=site.settings.gang_wait_s)
+    rules = ServerRules(site.queues, can_suspend=site.oversubscribes_without_agent)
+    journal = None if journal_dir is None else open_journal(journal_dir, engine, site)
+    chores = (
+        nullcontext()
+        if journal is None or journal_dir is None
+        else Housekeeping(journal_chores(journal, journal_dir, Retention()))
+    )
+    is_complete = False
+    try:
+        with chores:
+            world = AgentlessWorld()
+            desk = OrderDesk(register)
+            yield CoreLoop(engine, translator, desk, world, rules, clock=clock, journal=journal)
+        is_complete = True
+    finally:
+        if journal is not None:
+            journal.close(Ending(is_complete, clock()))
+
+
+def open_journal(folder: Path, engine: Engine, site: Site) -> SegmentedJournal:
+    """The journal of this process, in segments behind those of earlier ones."""
+    header = Header(
+        format_version=FORMAT_VERSION,
+        arm="gandiva",
+        policy="gandiva",
+        cluster=Cluster("live", ()),
+        mechanisms=create(site.settings, {}).mechanisms,
+        settings=site.settings.model_dump(),
+        versions={"gandiva": version("gandiva-yarn")},
+    )
+    return SegmentedJournal(folder, header, engine.snapshot)
+
+
+@contextmanager
+def stopped_by_signals() -> Iterator[threading.Event]:
+    """An event that SIGTERM sets, and Ctrl-C too; the turn that runs is finished first."""
+    stop = threading.Event()
+
+    def note(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def logger() -> Any:
+    """JSON lines on stderr: what comes from outside cannot forge a line."""
+    processors: list[Any] = [
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.JSONRenderer(),
+    ]
+    return structlog.wrap_logger(
+        structlog.PrintLogger(sys.stderr),
+        processors=processors,
+        wrapper_class=structlog.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
