@@ -82,6 +82,9 @@ def examine(
         InputError: the file as a whole is unusable.
     """
     options = options or ReadOptions()
+    if str(path) in synthesis.GENERATORS and not path.exists():
+        expected = f"a trace file; `gandiva trace synth {path} FILE` makes one"
+        raise InputError(str(path), "the name of a built-in trace", expected)
     content = read_bytes(path)
     lines = lines_of(content)
     form = format_named(format_name) if format_name else detect(lines, str(path))

@@ -69,7 +69,7 @@ def read_bytes(path: Path) -> bytes:
     if path.is_dir():
         raise InputError(place, "a directory", "a trace file")
     if not path.exists():
-        raise InputError(place, "no such file", "a trace file or a built-in trace")
+        raise InputError(place, "no such file", "a trace file")
     try:
         if path.stat().st_size > FILE_BYTES_MAX:
             raise InputError(place, f"{path.stat().st_size} bytes", f"at most {FILE_BYTES_MAX}")

@@ -61,6 +61,12 @@ def test_missing_files_and_directories(tmp_path: Path) -> None:
         registry.load(tmp_path)
 
 
+@pytest.mark.parametrize("name", synthesis.GENERATORS)
+def test_a_built_in_name_where_a_file_must_be_says_how_to_make_one(name: str) -> None:
+    with pytest.raises(InputError, match=f"gandiva trace synth {name} FILE"):
+        registry.read(Path(name))
+
+
 def test_a_forced_format_reads_as_that_one(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text(HEADS["tiresias"] + "\n0,1,0,10,m,5,0\n")
