@@ -166,9 +166,8 @@ class Driver:
         due_s = self._world.next_at_s()
         if due_s is not None and due_s <= now_s:
             step = self._world.advance(now_s)
-            self._events_now += (
-                1  # a world that is always due and never does anything is caught too
-            )
+            # A world that is always due and never does anything is caught too.
+            self._events_now += 1
             if step.completed:
                 self._take(self._substrate.finish(now_s, step.completed))
             if step.events:
