@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -88,6 +88,17 @@ def check_partitions(tree: QueueTree, gpus: Mapping[str, int]) -> Iterator[Findi
                 f"wait for ever: set {queue.path}.default-node-label-expression"
             )
             yield Finding(Severity.WARNING, "capacity-scheduler.xml", queue.path, text)
+
+
+def queue_with_gpu_amount(tree: QueueTree, partitions: Iterable[str]) -> str | None:
+    """The first queue whose capacity or maximum is an amount of GPUs and no share; None where there is none."""
+    for queue in tree.values():
+        for partition in partitions:
+            limits = queue.limits_in(partition)
+            for amount in (limits.capacity.of(GPU), limits.maximum.of(GPU)):
+                if amount.kind is Kind.ABSOLUTE and amount.number > 0:
+                    return queue.path
+    return None
 
 
 def _limit(
