@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -92,10 +93,11 @@ def test_a_killed_resource_manager_is_replaced_and_greeted_anew(
     wait_until(lambda: table.alive(RESOURCE_MANAGER) is None, "it is gone")
     assert run(["cluster", "status", *place]) == ExitCode.UNREACHABLE
     assert "not reachable" in capsys.readouterr().err
+    log = gandiva.folder.log(CORE)
+    hellos = log.read_text().count('"connected"')
     assert run(["cluster", "up", *place, *OPTIONS, *SHARED]) == 0
     assert table.alive(CORE) == core
-    log = gandiva.folder.log(CORE)
-    wait_until(lambda: log.read_text().count('"connected"') == 2, "a second hello")
+    assert log.read_text().count('"connected"') == hellos + 1
     capsys.readouterr()
     assert run(["cluster", "status", *place, "--format", "json"]) == 0
     rows = json.loads(capsys.readouterr().out)
@@ -104,6 +106,22 @@ def test_a_killed_resource_manager_is_replaced_and_greeted_anew(
         wait_until(lambda: gandiva.gpus_used() == 1, "a container after the restart")
         gandiva.hold.touch()
         assert client.wait(timeout=120) == 0
+
+
+def test_a_second_core_takes_over_and_the_first_ends(gandiva: Live) -> None:
+    table = ProcessTable(gandiva.folder.run, gandiva.cluster.cluster_id)
+    place = ["--port", str(gandiva.cluster.ports["bridge"])]
+    place += ["--token-file", str(gandiva.folder.token)]
+    program = [sys.executable, "-c", "from gandiva_core.cli.main import main; main()", "core"]
+    with subprocess.Popen([*program, *place], stderr=subprocess.PIPE) as second:
+        wait_until(lambda: table.alive(CORE) is None, "the first has ended")
+        assert "another core" in gandiva.folder.log(CORE).read_text()
+        second.terminate()
+        _, told = second.communicate(timeout=60)
+    assert second.returncode == 0
+    assert b'"ended"' in told
+    up = ["cluster", "up", "--state-dir", str(gandiva.folder.path), *OPTIONS, *SHARED]
+    assert run(up) == 0
 
 
 def test_every_decision_of_the_live_core_can_be_made_again(gandiva: Live) -> None:

@@ -21,10 +21,10 @@ from gandiva_core.model.errors import InvariantError
 from gandiva_core.runtime.clock import Clock
 from gandiva_core.runtime.journal import JournalSink, entry_of
 from gandiva_core.runtime.ports import World
-from yarn_plugin.bridge.gateway import GatewayError
+from yarn_plugin.bridge.gateway import GatewayError, json_object
 from yarn_plugin.bridge.orders import OrderDesk
 from yarn_plugin.bridge.translate import Translator
-from yarn_plugin.bridge.wire import Answer, CommitOrder, Order, decode_batch
+from yarn_plugin.bridge.wire import Answer, Batch, CommitOrder, Order, decode_batch
 from yarn_plugin.live.foreign import ForeignContainers
 from yarn_plugin.live.servers import ServerRules
 
@@ -98,7 +98,7 @@ class CoreLoop:
         """
         self._lost = None
         wait_ms = min(wait_ms_max, self._wait_ms())
-        batch = decode_batch(session.take_events_text(EVENTS_A_CALL, wait_ms))
+        batch = _batch(session.take_events_text(EVENTS_A_CALL, wait_ms))
         now_s = self._clock()
         returned = self._foreign.note(batch.events)
         if returned:
@@ -162,6 +162,14 @@ class CoreLoop:
             for order in orders
             if isinstance(order, CommitOrder)
         ]
+
+
+def _batch(text: str) -> Batch:
+    """A reply to `takeEvents`; a refusal has no epoch and becomes the `GatewayError` that it names."""
+    batch = decode_batch(text)
+    if batch.epoch == 0:
+        json_object(text)
+    return batch
 
 
 def _plain(orders: Sequence[Order]) -> list[dict[str, Any]]:

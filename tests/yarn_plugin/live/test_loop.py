@@ -54,7 +54,7 @@ class Rm:
     def take_events_text(self, count_max: int, wait_ms: int) -> str:
         self.waits_ms.append(wait_ms)
         events = self.batches.pop(0) if self.batches else []
-        return json.dumps({"ok": True, "events": events})
+        return json.dumps({"ok": True, "epoch": 1, "events": events})
 
     def apply(self, effects: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if self.is_lost:
@@ -169,6 +169,19 @@ def test_a_gateway_lost_in_the_middle_of_a_commit_refuses_it_and_ends_the_sessio
     scene.journal.close(Ending(True, scene.now_s))
     text = next(tmp_path.glob("*.jsonl")).read_text()
     assert '"STALE_EPOCH"' in text
+
+
+def test_a_refused_call_is_no_empty_batch() -> None:
+    """A reply without events must not pass for a quiet cluster: the older of two cores would never end."""
+    refusal = {"ok": False, "error": {"kind": "STALE_EPOCH", "message": "the session is 2"}}
+
+    class Refusing(Rm):
+        def take_events_text(self, count_max: int, wait_ms: int) -> str:
+            return json.dumps(refusal)
+
+    with pytest.raises(GatewayError, match="the session is 2") as refused:
+        Scene().loop.turn(Refusing())
+    assert refused.value.kind == "STALE_EPOCH"
 
 
 def test_a_restarted_resource_manager_without_memory_begins_anew() -> None:
