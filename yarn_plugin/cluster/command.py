@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -74,7 +77,8 @@ def bring_up(
     plan = Plan(nodes, gpus, str(scheduler), height_max, properties_of(settings or []))
     folder = StateFolder(state_dir or default_folder())
     refuse_own(plan, folder)
-    lifecycle.up(folder, plan, say)
+    with ended_like_ctrl_c():
+        lifecycle.up(folder, plan, say)
     say(f"up: {nodes} nodes under {scheduler}; use {folder.yarn} jar|application|node|…")
 
 
@@ -111,6 +115,16 @@ def take_down(state_dir: StateDir = None) -> None:
     folder = StateFolder(state_dir or default_folder())
     if not lifecycle.down(folder, say):
         say(f"no cluster is up in {folder.path}")
+
+
+@contextmanager
+def ended_like_ctrl_c() -> Iterator[None]:
+    """SIGTERM interrupts as Ctrl-C does, so that what was started is ended."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def rows_of(cluster: Cluster, report: RmReport, table: ProcessTable) -> list[tuple[str, ...]]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from pathlib import Path
 
 import pytest
 
 from gandiva_core.cli.main import ExitCode, run
 from gandiva_core.config.settings import Settings
-from yarn_plugin.cluster import command, daemons, status
+from yarn_plugin.cluster import command, daemons, lifecycle, status
 from yarn_plugin.cluster.processes import ProcessTable, note
 from yarn_plugin.cluster.state import Plan, StateFolder, addressed
 from yarn_plugin.cluster.status import NodeReport, RmReport
@@ -93,6 +94,26 @@ def test_a_setting_that_cannot_be_used_is_named(
 
 def test_the_usual_height_is_the_keys_own() -> None:
     assert Settings().height_max == command.HEIGHT_MAX
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_told_to_end_it_is_interrupted_and_not_cut_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    undone: list[str] = []
+
+    def up(*_: object) -> None:
+        try:
+            os.kill(os.getpid(), number)
+            signal.pause()
+        finally:
+            undone.append("what was started")
+
+    monkeypatch.setattr(lifecycle, "up", up)
+    before = signal.getsignal(signal.SIGTERM)
+    assert run(["cluster", "up", "--state-dir", str(tmp_path)]) == ExitCode.INTERRUPTED
+    assert undone == ["what was started"]
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_a_value_may_hold_anything() -> None:
