@@ -10,7 +10,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from secrets import token_hex
+from secrets import randbelow, token_hex
 
 import msgspec
 
@@ -22,6 +22,10 @@ MARK = "gandiva-cluster"
 RM_HOST = "127.0.0.1"
 FIRST_NODE = 11
 NODES_MAX = 200
+PORTS = range(20_000, 32_000)
+"""Below those that Linux gives to outgoing connections: one could take a daemon's place while it is down."""
+
+_PORT_TRIES_MAX = 200
 RM_SERVICES = ("client", "scheduler", "tracker", "admin", "web", "bridge")
 NODE_SERVICES = ("container", "localizer", "web")
 
@@ -174,7 +178,15 @@ def _node(number: int, held: contextlib.ExitStack) -> Node:
 
 
 def _free_port(host: str, held: contextlib.ExitStack) -> int:
-    """Held until all are chosen, so that no two are the same."""
-    listener = held.enter_context(socket.create_server((host, 0)))
-    port: int = listener.getsockname()[1]
-    return port
+    """Held until all are chosen, so that no two are the same.
+
+    Raises:
+        InputError: nearly every port is taken.
+    """
+    for _ in range(_PORT_TRIES_MAX):
+        port = PORTS[randbelow(len(PORTS))]
+        with contextlib.suppress(OSError):
+            held.enter_context(socket.create_server((host, port)))
+            return port
+    found = f"{_PORT_TRIES_MAX} ports that are taken"
+    raise InputError(host, found, f"free ports from {PORTS.start} to {PORTS.stop - 1}")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
 
 from gandiva_core.model.errors import InputError
-from yarn_plugin.cluster.state import MARK, Plan, StateFolder, addressed, default_folder
+from yarn_plugin.cluster import state
+from yarn_plugin.cluster.state import MARK, PORTS, Plan, StateFolder, addressed, default_folder
 
 PLAN = Plan(3, 4, "gandiva", 4, {"a.b": "c"})
 
@@ -53,8 +55,17 @@ def test_no_two_services_share_an_address() -> None:
     rm = [("127.0.0.1", port) for port in cluster.ports.values()]
     nodes = [(node.host, port) for node in cluster.nodes for port in node.ports.values()]
     assert len(set(rm + nodes)) == len(rm) + len(nodes)
+    assert {port for _, port in rm + nodes} <= set(PORTS)
     assert [node.host for node in cluster.nodes] == ["127.0.0.11", "127.0.0.12", "127.0.0.13"]
     assert addressed(PLAN).cluster_id != cluster.cluster_id
+
+
+def test_a_port_that_is_taken_is_not_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        monkeypatch.setattr(state, "PORTS", range(port, port + 1))
+        with pytest.raises(InputError, match="ports that are taken"):
+            addressed(PLAN)
 
 
 def test_the_usual_folder_is_the_users_own() -> None:
