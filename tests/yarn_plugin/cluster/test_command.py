@@ -152,15 +152,16 @@ def test_a_whole_cluster_is_0_and_told_as_json(
 
 
 @pytest.mark.parametrize(
-    ("pid", "told", "state"),
-    [(None, "RUNNING", "DEAD"), (os.getpid(), None, "UNKNOWN"), (os.getpid(), "LOST", "LOST")],
+    ("is_alive", "told", "state"),
+    [(False, "RUNNING", "DEAD"), (True, None, "UNKNOWN"), (True, "LOST", "LOST")],
 )
 def test_a_part_that_does_not_work_is_1(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
-    pid: int | None,
+    is_alive: bool,
     told: str | None,
     state: str,
 ) -> None:
+    pid = os.getpid() if is_alive else None
     assert shown(tmp_path, "table", pid, told) == ExitCode.CHECK_FAILED
     assert f"node-1           {state}" in capsys.readouterr().out
