@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Collections;
 import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
@@ -12,18 +11,14 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ContainerUpdates;
 import org.gandiva.yarn.gateway.Json;
 import org.gandiva.yarn.replay.Rig;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
 /** What a commit by itself does not check (FACTS §2), and we do. */
 class PlacementChecksTest {
-  @TempDir Path folder;
-
   @Test
   void anAskWithoutLabelGoesToNoExclusivePartition() {
     try (Rig rig =
         Rig.gandiva(1)
             .with("yarn.node-labels.enabled", "true")
-            .with("yarn.node-labels.fs-store.root-dir", folder.toUri().toString())
             .with("yarn.scheduler.capacity.root.accessible-node-labels", "*")
             .with("yarn.scheduler.capacity.root.accessible-node-labels.gold.capacity", "100")
             .with("yarn.scheduler.capacity.root.default.accessible-node-labels", "gold")

@@ -82,6 +82,10 @@ final class ReplayConfiguration {
     keys.put(CapacitySchedulerConfiguration.SCHEDULE_ASYNCHRONOUSLY_ENABLE, "false");
     // A long run must stay visible whole.
     keys.put(YarnConfiguration.RM_MAX_COMPLETED_APPLICATIONS, "10000000");
+    // Replays that run side by side share no file, and none reaches for a site's.
+    keys.put(
+        YarnConfiguration.FS_NODE_ATTRIBUTE_STORE_IMPL_CLASS, ForgetfulAttributes.class.getName());
+    keys.put(YarnConfiguration.FS_NODE_LABELS_STORE_IMPL_CLASS, ForgetfulLabels.class.getName());
     // Host names of simulated nodes are known to no name service.
     keys.put(CommonConfigurationKeys.HADOOP_SECURITY_TOKEN_SERVICE_USE_IP, "false");
     keys.put(YarnConfiguration.RM_NODE_IP_CACHE_EXPIRY_INTERVAL_SECS, YEAR_S);

@@ -3,6 +3,7 @@ package org.gandiva.yarn.replay;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import java.nio.file.Path;
 import java.util.Iterator;
 import java.util.Map;
 import java.util.TreeMap;
@@ -12,6 +13,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.Capacity
 import org.gandiva.yarn.GandivaScheduler;
 import org.gandiva.yarn.gateway.Json;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 class StockReplayTest {
   @Test
@@ -45,6 +47,23 @@ class StockReplayTest {
       said.append(rig.events("allocated", "j5")).append(rig.query("queues", ""));
     }
     return said.toString();
+  }
+
+  /** Two replays at once broke each other over Hadoop's one folder a user. */
+  @Test
+  void noFileOfTheHostIsTouched(@TempDir Path folder) {
+    Path attributes = folder.resolve("attributes");
+    Path labels = folder.resolve("labels");
+    Rig unstarted =
+        Rig.stock()
+            .with("yarn.node-labels.enabled", "true")
+            .with("yarn.node-attribute.fs-store.root-dir", attributes.toUri().toString())
+            .with("yarn.node-labels.fs-store.root-dir", labels.toUri().toString());
+    try (Rig rig = unstarted.start().nodes(1, 4)) {
+      rig.submit("j", "ann").ask("j", 1, 1);
+      assertThat(rig.allocated("j")).isEqualTo(1);
+    }
+    assertThat(folder).isEmptyDirectory();
   }
 
   @Test
