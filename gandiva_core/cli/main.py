@@ -43,7 +43,7 @@ def run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         complain("interrupted")
         return ExitCode.INTERRUPTED
-    except Exception as error:
+    except Exception as error:  # a user is never shown a traceback unasked
         if os.environ.get(DEBUG) == "1":
             raise
         return explained(error)

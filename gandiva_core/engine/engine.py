@@ -155,7 +155,7 @@ class Engine:
     def _listen(self, event: Event) -> Decisions:
         try:
             return self._policy.decide(event, self._state)
-        except Exception as error:
+        except Exception as error:  # a policy may be anybody's: its bug undoes the event, no more
             self._blame(f"{type(error).__name__}: {error}", error)
 
     def _next(self, wishes: Decisions, verdict: Verdict | None) -> Decision | None:
@@ -164,7 +164,7 @@ class Engine:
             decision = next(wishes) if verdict is None else wishes.send(verdict)
         except StopIteration:
             return None
-        except Exception as error:
+        except Exception as error:  # as above
             self._blame(f"{type(error).__name__}: {error}", error)
         if type(decision) not in self._expansion.kinds:
             self._blame(f"{decision!r} is no decision")

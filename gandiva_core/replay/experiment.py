@@ -258,7 +258,7 @@ def play_one(order: RunOrder, messages: Queue[_Message]) -> None:
         message = _Done(order.name, str(run_one(order, report)))
     except KeyboardInterrupt:
         message = None
-    except Exception as error:
+    except Exception as error:  # whatever it is, the parent process tells it, in its own words
         message = told(order.name, error)
     finally:
         # From here on there is nothing left to interrupt, only a message to hand over.

@@ -69,6 +69,7 @@ public final class Json {
     } catch (ProtocolException e) {
       return failure(e.kind(), e.getMessage());
     } catch (Exception e) {
+      // No stack trace crosses the bridge; the whole of it is in the log.
       LOG.error("A request of the bridge failed", e);
       return failure("INTERNAL", oneLine(e));
     }
