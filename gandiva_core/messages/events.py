@@ -56,6 +56,32 @@ class GangCommitted(_Event, frozen=True, tag=True):
     servers: tuple[ServerId, ...] = ()
 
 
+class JobAdopted(_Event, frozen=True, tag=True):
+    """A gang that is resident already and that this engine did not place: after a restart, or placed by stock code.
+
+    It becomes resident as it is, whatever heights and limits say; nothing is ordered for it. Answered by nothing.
+
+    Attributes:
+        job: as in `JobSubmitted`; a job that is known and queued becomes resident under its own sequence.
+        containers: one id a worker, in rank order.
+        servers: one a worker, in rank order; all of them have joined.
+    """
+
+    job: JobSpec
+    containers: tuple[str, ...]
+    servers: tuple[ServerId, ...]
+
+
+class ReclaimAsked(_Event, frozen=True, tag=True):
+    """The stock preemption monitor would have killed containers of this job: its queue is above what others are owed.
+
+    Nothing is killed; it asks for `gpus` of running time to be given back by suspending.
+    """
+
+    job_id: JobId
+    gpus: int
+
+
 class GangRefused(_Event, frozen=True, tag=True):
     """The substrate could not commit; nothing of the gang exists. `code` is one of DESIGN §4's answers."""
 
@@ -139,6 +165,8 @@ Event = (
     | JobSubmitted
     | JobMoved
     | GangCommitted
+    | JobAdopted
+    | ReclaimAsked
     | GangRefused
     | GangBroken
     | ResidentsSwitched

@@ -54,19 +54,25 @@ class Server(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.topology or default_topology(self.gpus)
 
 
-class QueueLimit(msgspec.Struct, frozen=True):
-    """A leaf or parent queue's limits in physical GPUs (DESIGN §4).
+class QueueLimit(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A leaf or parent queue's limits in one partition, in physical GPUs (DESIGN §4).
 
     Attributes:
         guaranteed_gpus: G_q, may be fractional (a percentage of the cluster).
         max_gpus: M_q; running devices of the queue never exceed it, residents never exceed M_q × height.
         parent: the parent's path, empty for root.
+        partition: the node label that the limits are about; jobs count in the limits of their own partition.
+        ordering: Hadoop's ordering policy of a leaf, ``fifo`` or ``fair``: who is admitted first.
+        mechanisms_off: mechanisms that its jobs are spared: ``slicing``, ``packing``, ``migration``, ``growshrink``.
     """
 
     name: QueueName
     guaranteed_gpus: float
     max_gpus: float
     parent: str = ""
+    partition: str = ""
+    ordering: str = "fifo"
+    mechanisms_off: tuple[str, ...] = ()
 
 
 class Cluster(msgspec.Struct, frozen=True):

@@ -88,7 +88,7 @@ def test_an_unknown_key_of_ours_is_an_error_with_the_likely_name() -> None:
     with pytest.raises(InputError, match=r"yarn\.scheduler\.gandiva\.quantum-ms\?"):
         read_settings(located("quantum-mss", "1"))
     with pytest.raises(InputError, match="one of"):
-        read_settings(located("colour", "blue"))
+        read_settings(located("xxxxxxxxxxxxxxxx", "blue"))
 
 
 def test_all_problems_are_told_in_the_order_of_the_names() -> None:
@@ -101,13 +101,16 @@ def test_the_plug_ins_keys_are_known_and_set_nothing_here() -> None:
 
 
 def test_the_plug_ins_own_constants_are_the_catalogues(repo_root: Path) -> None:
-    """Every key in Java is in the catalogue, with the same default, and read by the plug-in there."""
+    """Every key in Java is in the catalogue, with the same default where it is a constant, and read by the plug-in."""
     folder = repo_root / "yarn_plugin" / "src" / "main" / "java" / "org" / "gandiva" / "yarn"
     text = (folder / "GandivaConfiguration.java").read_text()
     names = dict(re.findall(r"String (\w+) = PREFIX \+ \"([^\"]+)\";", text))
-    defaults = dict(re.findall(r"int (\w+)_DEFAULT = ([\d_]+);", text))
-    java = {PREFIX + name: defaults.get(key, "").replace("_", "") for key, name in names.items()}
-    assert java == {key.name: key.default for key in KEYS if key.reader is not Reader.CORE}
+    found = re.findall(r"(?:int|String) (\w+)_DEFAULT = \"?([\w]+)\"?;", text)
+    defaults = {PREFIX + names[key]: value.replace("_", "") for key, value in found}
+    ours = {key.name: key.default for key in KEYS if key.reader is not Reader.CORE}
+    assert {PREFIX + name for name in names.values()} == set(ours)
+    assert defaults == {name: ours[name] for name in defaults}
+    assert len(defaults) >= 7
 
 
 def test_settings_cannot_be_changed() -> None:

@@ -1,5 +1,7 @@
 package org.gandiva.yarn;
 
+import java.util.Arrays;
+import java.util.Locale;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
 
@@ -35,6 +37,48 @@ public final class GandivaConfiguration {
   /** About 50 MB of heap. */
   public static final int EVENTS_MAX_DEFAULT = 100_000;
 
+  /** What of Gandiva is in force: observe, place or full. */
+  public static final String MODE = PREFIX + "mode";
+
+  /** Nothing changes before an administrator says so. */
+  public static final String MODE_DEFAULT = "observe";
+
+  /** Paths of adopted queues, children included; a star for all. */
+  public static final String QUEUES = PREFIX + "queues";
+
+  /** Adopted node labels; a star for all, DEFAULT for nodes without one. */
+  public static final String PARTITIONS = PREFIX + "partitions";
+
+  /** All queues, or all partitions. */
+  public static final String ALL = "*";
+
+  /** Whether the core is a child of the ResourceManager. */
+  public static final String CORE_MANAGED = PREFIX + "core.managed";
+
+  /** Interpreter of the managed core. */
+  public static final String CORE_PYTHON = PREFIX + "core.python";
+
+  /** Whatever is first on the path. */
+  public static final String CORE_PYTHON_DEFAULT = "python3";
+
+  /** Folder for the managed core's output and journal. */
+  public static final String CORE_LOG_DIR = PREFIX + "core.log-dir";
+
+  /** What becomes of GPU asks while the core is silent: wait or exclusive. */
+  public static final String CORE_FALLBACK = PREFIX + "core.fallback";
+
+  /** Nothing is handed out that nobody watches over. */
+  public static final String CORE_FALLBACK_DEFAULT = "wait";
+
+  /** How long a node with recovered GPU containers waits for its agent, in milliseconds. */
+  public static final String RECOVERY_HOLD_MS = PREFIX + "recovery.hold-ms";
+
+  /** As long as a NodeManager may take to come back. */
+  public static final int RECOVERY_HOLD_MS_DEFAULT = 60_000;
+
+  /** Dangerous: servers count as able to suspend although no agent says so. */
+  public static final String OVERSUBSCRIBE_WITHOUT_AGENT = PREFIX + "oversubscribe-without-agent";
+
   private final Configuration conf;
 
   /** Wraps the ResourceManager's configuration. */
@@ -65,6 +109,60 @@ public final class GandivaConfiguration {
   /** Returns the bound of the event queue. */
   public int eventsMax() {
     return atLeast(1, EVENTS_MAX, EVENTS_MAX_DEFAULT);
+  }
+
+  /** Returns the mode's word: observe, place or full. */
+  public String mode() {
+    return oneOf(MODE, MODE_DEFAULT, "observe", "place", "full");
+  }
+
+  /** Returns the adopted queues as written. */
+  public String queues() {
+    return conf.getTrimmed(QUEUES, ALL);
+  }
+
+  /** Returns the adopted partitions as written. */
+  public String partitions() {
+    return conf.getTrimmed(PARTITIONS, ALL);
+  }
+
+  /** Returns whether the ResourceManager starts the core itself. */
+  public boolean isCoreManaged() {
+    return Boolean.parseBoolean(oneOf(CORE_MANAGED, "true", "true", "false"));
+  }
+
+  /** Returns the interpreter of the managed core. */
+  public String corePython() {
+    return conf.getTrimmed(CORE_PYTHON, CORE_PYTHON_DEFAULT);
+  }
+
+  /** Returns the folder for the managed core's output; null for a folder in Hadoop's own. */
+  public String coreLogDir() {
+    return conf.getTrimmed(CORE_LOG_DIR);
+  }
+
+  /** Returns the fallback's word: wait or exclusive. */
+  public String coreFallback() {
+    return oneOf(CORE_FALLBACK, CORE_FALLBACK_DEFAULT, "wait", "exclusive");
+  }
+
+  /** Returns how long recovered nodes wait for their agents. */
+  public int recoveryHoldMs() {
+    return atLeast(0, RECOVERY_HOLD_MS, RECOVERY_HOLD_MS_DEFAULT);
+  }
+
+  /** Returns whether servers count as able to suspend although no agent says so. */
+  public boolean oversubscribesWithoutAgent() {
+    return Boolean.parseBoolean(oneOf(OVERSUBSCRIBE_WITHOUT_AGENT, "false", "true", "false"));
+  }
+
+  private String oneOf(String key, String otherwise, String... words) {
+    String text = conf.getTrimmed(key, otherwise).toLowerCase(Locale.ROOT);
+    if (Arrays.asList(words).contains(text)) {
+      return text;
+    }
+    throw new YarnRuntimeException(
+        key + ": found \"" + text + "\", expected " + String.join(" or ", words));
   }
 
   private int atLeast(int least, String key, int otherwise) {

@@ -13,6 +13,7 @@ import org.apache.hadoop.fs.CommonConfigurationKeys;
 import org.apache.hadoop.fs.CommonConfigurationKeysPublic;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacitySchedulerConfiguration;
+import org.gandiva.yarn.GandivaConfiguration;
 import org.gandiva.yarn.gateway.ProtocolException;
 
 /**
@@ -37,6 +38,7 @@ final class ReplayConfiguration {
       base.addResource("core-site.xml");
     }
     YarnConfiguration conf = new YarnConfiguration(base);
+    agents().forEach((key, value) -> conf.set(key, value, "replay harness"));
     properties.forEach((key, value) -> conf.set(key, value, "replay properties"));
     virtualTime().forEach((key, value) -> conf.set(key, value, "replay harness"));
     return conf;
@@ -57,6 +59,16 @@ final class ReplayConfiguration {
   }
 
   /**
+   * A replay's nodes have agents, and all of Gandiva is in force unless its caller says otherwise.
+   */
+  private static SortedMap<String, String> agents() {
+    SortedMap<String, String> keys = new TreeMap<>();
+    keys.put(GandivaConfiguration.MODE, "full");
+    keys.put(GandivaConfiguration.OVERSUBSCRIBE_WITHOUT_AGENT, "true");
+    return keys;
+  }
+
+  /**
    * What the harness sets, whatever the scheduler: these run on the real clock or need a network.
    */
   static SortedMap<String, String> virtualTime() {
@@ -67,6 +79,8 @@ final class ReplayConfiguration {
     keys.put(YarnConfiguration.RM_RESOURCE_TRACKER_ADDRESS, ANY_PORT);
     keys.put(YarnConfiguration.RM_WEBAPP_ADDRESS, ANY_PORT);
     keys.put(YarnConfiguration.RM_HA_ENABLED, "false");
+    // The driver of the replay is the core.
+    keys.put(GandivaConfiguration.CORE_MANAGED, "false");
     keys.put(YarnConfiguration.RECOVERY_ENABLED, "false");
     // Expiries run on real time: a node not beaten for a while would be lost in virtual noon.
     keys.put(YarnConfiguration.RM_NM_EXPIRY_INTERVAL_MS, FOR_EVER_MS);
