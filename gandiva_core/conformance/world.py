@@ -32,11 +32,29 @@ Witness = Callable[[e.Event, Outcome], None]
 
 
 class Work(msgspec.Struct, frozen=True):
-    """A job of the tiny world: when it comes and how many seconds of running it needs."""
+    """A job of the tiny world: when it comes and how many seconds of running it needs.
+
+    Attributes:
+        servers: one a worker: it is there already when it comes, and nobody placed it (`JobAdopted`). Empty for a job
+            that is submitted.
+    """
 
     arrival_s: float
     spec: JobSpec
     run_s: float
+    servers: tuple[ServerId, ...] = ()
+
+    def arrival(self) -> e.JobSubmitted | e.JobAdopted:
+        """How the scheduler hears of it."""
+        if not self.servers:
+            return e.JobSubmitted(self.arrival_s, self.spec)
+        containers = containers_of(self.spec.job_id, len(self.servers))
+        return e.JobAdopted(self.arrival_s, self.spec, containers, self.servers)
+
+
+def containers_of(job_id: JobId, count: int) -> tuple[str, ...]:
+    """Container ids of this world."""
+    return tuple(f"{job_id}.{rank}" for rank in range(count))
 
 
 class Delays(msgspec.Struct, frozen=True):
@@ -116,7 +134,7 @@ class SmallWorld:
                 self._tell(fact.at_s, fact)
         for work in sorted(works, key=lambda work: work.arrival_s):
             self._courses[work.spec.job_id] = _Course(work.run_s)
-            self._tell(work.arrival_s, e.JobSubmitted(work.arrival_s, work.spec))
+            self._tell(work.arrival_s, work.arrival())
         for fact in by_time:
             if isinstance(fact, _OF_JOBS):
                 self._tell(fact.at_s, fact)
@@ -194,7 +212,7 @@ class SmallWorld:
         if code is not None:
             self._pending.append(e.GangRefused(self.now_s, effect.job_id, code))
             return
-        containers = tuple(f"{effect.job_id}.{rank}" for rank in range(len(effect.workers)))
+        containers = containers_of(effect.job_id, len(effect.workers))
         self._pending.append(e.GangCommitted(self.now_s, effect.job_id, containers))
 
     def _break(self, job_id: JobId) -> None:

@@ -19,7 +19,7 @@ from gandiva_core.messages import events as e
 from gandiva_core.messages.decisions import Wait
 from gandiva_core.messages.effects import Effect, ReleaseGang
 from gandiva_core.model.errors import InputError
-from gandiva_core.model.job import JobPhase
+from gandiva_core.model.job import JobPhase, JobSpec
 from gandiva_core.model.units import JobId, QueueName, ServerId
 
 
@@ -38,6 +38,7 @@ class Facts:
             e.JobSubmitted: self._job_submitted,
             e.JobMoved: self._job_moved,
             e.GangCommitted: self._gang_committed,
+            e.JobAdopted: self._job_adopted,
             e.GangRefused: self._gang_refused,
             e.GangBroken: self._gang_broken,
             e.ResidentsSwitched: self._residents_switched,
@@ -120,15 +121,36 @@ class Facts:
 
     def _job_submitted(self, event: e.JobSubmitted) -> bool:
         spec = event.job
-        state = self._state
+        self._demand_sense(spec)
+        if spec.job_id in self._state.jobs or spec.job_id in self._state.ended:
+            return self._ignore()
+        self._add_job(spec)
+        return True
+
+    def _demand_sense(self, spec: JobSpec) -> None:
         if not spec.workers or any(worker.gpus < 1 for worker in spec.workers):
             raise self._malformed(f"job {spec.job_id}", "a worker without a GPU, or no worker")
         if not 0 < spec.weight < math.inf:
             raise self._malformed(f"job {spec.job_id}", f"weight {spec.weight}")
-        if spec.job_id in state.jobs or spec.job_id in state.ended:
+
+    def _add_job(self, spec: JobSpec) -> JobState:
+        state = self._state
+        job = JobState(spec, state.next_sequence, state.now_s, state.chain(spec.queue))
+        self._ledger.add_job(job)
+        return job
+
+    def _job_adopted(self, event: e.JobAdopted) -> bool:
+        """Containers that are there are booked, not judged; only a place that nobody knows cannot be."""
+        spec, state = event.job, self._state
+        self._demand_sense(spec)
+        if not len(spec.workers) == len(event.servers) == len(event.containers):
+            found = f"{len(event.containers)} containers on {len(event.servers)} servers"
+            raise self._malformed(f"job {spec.job_id} of {len(spec.workers)} workers", found)
+        job = state.jobs.get(spec.job_id)
+        is_late = spec.job_id in state.ended or not all(s in state.servers for s in event.servers)
+        if is_late or (job is not None and not is_allowed(job.phase, Stimulus.ADOPTED)):
             return self._ignore()
-        chain = state.chain(spec.queue)
-        self._ledger.add_job(JobState(spec, state.next_sequence, state.now_s, chain))
+        self._lifecycle.adopt(job or self._add_job(spec), spec, event.servers)
         return True
 
     def _job_moved(self, event: e.JobMoved) -> bool:

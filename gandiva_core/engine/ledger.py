@@ -18,7 +18,7 @@ from gandiva_core.engine.state import Chain, JobState, QueueState, ServerState, 
 from gandiva_core.engine.undo import UndoLog
 from gandiva_core.model.cluster import QueueLimit, Server
 from gandiva_core.model.errors import InvariantError
-from gandiva_core.model.job import Worker
+from gandiva_core.model.job import JobSpec, Worker
 from gandiva_core.model.placement import Binding
 from gandiva_core.model.units import JobId, QueueName, ServerId
 
@@ -159,6 +159,14 @@ class Ledger:
         job.servers = ()
         job.shares = {}
 
+    def excuse(self, job: JobState) -> None:
+        """A fact, not a decision, made this gang resident: limits that it passes are passed rightly."""
+        for server_id in job.shares:
+            server = self.state.servers[server_id]
+            server.is_overfull = is_over_height(server, self.state.height_max)
+        for link in job.chain:
+            link.is_overfull = is_over_limit(link, self.state.height_max)
+
     def _open(self, server_id: ServerId) -> ServerState:
         server = self.state.servers[server_id]
         self.undo.note(server.put_back, server.keep())
@@ -281,10 +289,14 @@ class Ledger:
             self.undo.write(job, "chain", state.chain(job.spec.queue))
         self.recount_queues()
 
+    def redefine(self, job: JobState, spec: JobSpec) -> None:
+        """A job that is not resident turns out to ask for something else."""
+        self.undo.write(job, "spec", spec)
+        self.undo.write(job, "chain", self.state.chain(spec.queue))
+
     def move_queue(self, job: JobState, queue: QueueName) -> None:
         """A job counts in another queue from now on."""
-        self.undo.write(job, "spec", msgspec.structs.replace(job.spec, queue=queue))
-        self.undo.write(job, "chain", self.state.chain(queue))
+        self.redefine(job, msgspec.structs.replace(job.spec, queue=queue))
         self.recount_queues()
 
     def recount_queues(self) -> None:

@@ -6,7 +6,7 @@ from gandiva_core.engine.ledger import Ledger
 from gandiva_core.engine.state import JobState
 from gandiva_core.engine.transitions import Stimulus, follow
 from gandiva_core.messages.decisions import Wait
-from gandiva_core.model.job import JobPhase
+from gandiva_core.model.job import JobPhase, JobSpec
 from gandiva_core.model.placement import Binding
 from gandiva_core.model.units import ServerId
 
@@ -43,6 +43,19 @@ class Lifecycle:
         job.reason = reason
         self._ledger.vacate(job)
         self._start_waiting(job)
+
+    def adopt(self, job: JobState, spec: JobSpec, servers: tuple[ServerId, ...]) -> None:
+        """Resident as it was found, whatever heights and limits say; a commit of our own is overtaken by it."""
+        was = job.phase
+        self._move(job, Stimulus.ADOPTED)
+        if was is JobPhase.QUEUED:
+            self._ledger.leave_queue(job)
+        elif was is JobPhase.COMMITTING:
+            job.answers_owed += 1
+            self._ledger.vacate(job)
+        self._ledger.redefine(job, spec)
+        self._ledger.settle(job, servers)
+        self._ledger.excuse(job)
 
     def order_run(self, job: JobState, bindings: tuple[Binding, ...], switch_id: int) -> None:
         """Promise devices; it runs once they are free."""

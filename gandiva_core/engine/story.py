@@ -15,7 +15,7 @@ from gandiva_core.messages.decisions import Decision, Enqueue, Place, Run, Switc
 from gandiva_core.messages.effects import Effect, ReleaseGang, SwitchResidents
 from gandiva_core.messages.policy import Refusal
 from gandiva_core.model.placement import Binding
-from gandiva_core.model.units import JobId
+from gandiva_core.model.units import JobId, ServerId
 
 
 class Recorded(Protocol):
@@ -86,21 +86,28 @@ def _facts(event: e.Event, job_id: JobId) -> Iterator[tuple[str, float, str]]:
             if name == job_id:
                 yield "started", at_s, "computes"
         return
-    if type(event) is e.JobSubmitted:
-        if event.job.job_id == job_id:
-            yield (
-                "submitted",
-                event.at_s,
-                f"submitted to {event.job.queue}, asks for {event.job.gpus} GPUs",
-            )
-        return
     tell = _TOLD.get(type(event))
-    if tell is not None and getattr(event, "job_id", None) == job_id:
+    if tell is not None and _subject(event) == job_id:
         code, text = tell(event)
         yield code, event.at_s, text
 
 
+def _subject(event: e.Event) -> JobId | None:
+    """The one job that an event is about."""
+    if isinstance(event, e.JobSubmitted | e.JobAdopted):
+        return event.job.job_id
+    return getattr(event, "job_id", None)
+
+
 _TOLD: dict[type, Callable[[Any], tuple[str, str]]] = {
+    e.JobSubmitted: lambda event: (
+        "submitted",
+        f"submitted to {event.job.queue}, asks for {event.job.gpus} GPUs",
+    ),
+    e.JobAdopted: lambda event: (
+        "adopted",
+        f"found with its {len(event.containers)} containers on {_listed(event.servers)}",
+    ),
     e.JobMoved: lambda event: ("moved", f"moved to {event.queue}"),
     e.GangCommitted: lambda event: (
         "committed",
@@ -125,8 +132,7 @@ _TOLD: dict[type, Callable[[Any], tuple[str, str]]] = {
 
 def _wishes(decision: Decision, job_id: JobId) -> Iterator[tuple[str, str]]:
     if type(decision) is Place and decision.job_id == job_id:
-        servers = ", ".join(dict.fromkeys(decision.servers))
-        yield f"place:{decision.step}", f"placed on {servers} ({decision.step})"
+        yield f"place:{decision.step}", f"placed on {_listed(decision.servers)} ({decision.step})"
     elif type(decision) is Enqueue and decision.job_id == job_id:
         wait = decision.reason
         parts = [f"needs {wait.need}" * bool(wait.need), f"there is {wait.have}" * bool(wait.have)]
@@ -146,6 +152,10 @@ def _others(entry: Recorded, job_id: JobId) -> Iterator[tuple[str, str]]:
     for refusal in entry.refusals:
         if getattr(refusal.decision, "job_id", None) == job_id:
             yield "refusal", f"a wish of the policy was refused: {refusal.reason}"
+
+
+def _listed(servers: Iterable[ServerId]) -> str:
+    return ", ".join(dict.fromkeys(servers))
 
 
 def _devices(run: Run) -> str:

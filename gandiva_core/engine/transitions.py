@@ -25,6 +25,7 @@ class Stimulus(StrEnum):
     PLACE_ORDERED = "place ordered"
     COMMITTED = "committed"
     REFUSED = "refused"
+    ADOPTED = "adopted"
     RUN_ORDERED = "run ordered"
     STARTED = "started"
     SUSPEND_ORDERED = "suspend ordered"
@@ -45,6 +46,9 @@ _ORDERLY: Mapping[tuple[JobPhase, Stimulus], JobPhase] = {
     (_P.QUEUED, _S.PLACE_ORDERED): _P.COMMITTING,
     (_P.COMMITTING, _S.COMMITTED): _P.STARTING,
     (_P.COMMITTING, _S.REFUSED): _P.QUEUED,
+    (_P.SUBMITTED, _S.ADOPTED): _P.STARTING,
+    (_P.QUEUED, _S.ADOPTED): _P.STARTING,
+    (_P.COMMITTING, _S.ADOPTED): _P.STARTING,
     (_P.STARTING, _S.RUN_ORDERED): _P.RESUMING,
     (_P.RESUMING, _S.STARTED): _P.RUNNING,
     (_P.RUNNING, _S.SUSPEND_ORDERED): _P.SUSPENDING,

@@ -61,10 +61,14 @@ class JobAdopted(_Event, frozen=True, tag=True):
 
     It becomes resident as it is, whatever heights and limits say; nothing is ordered for it. Answered by nothing.
 
+    Ignored where it comes too late: the job is resident or has ended, or a server is not known.
+
     Attributes:
-        job: as in `JobSubmitted`; a job that is known and queued becomes resident under its own sequence.
+        job: as in `JobSubmitted`. A job that waits becomes resident under its own sequence; of one that is being
+            committed, the pending answer no longer matters.
         containers: one id a worker, in rank order.
-        servers: one a worker, in rank order; all of them have joined.
+        servers: one a worker, in rank order; all of them have joined. A gang with a larger share of a server than
+            this has devices keeps its place and never runs: what may run apart is to be adopted apart.
     """
 
     job: JobSpec

@@ -26,6 +26,7 @@ from gandiva_core.messages.events import (
     GangBroken,
     GangCommitted,
     GangRefused,
+    JobAdopted,
     JobFailed,
     JobFinished,
     JobKilled,
@@ -101,6 +102,9 @@ class Reactive(msgspec.Struct, frozen=True):
                 yield from self._admit(view)
             case GangCommitted(job_id=job_id):
                 yield from forget(view, job_id)
+            case JobAdopted(job=spec):
+                yield from forget(view, spec.job_id)
+                yield from self._watch(view)
             case JobFinished(job_id=job_id) | JobFailed(job_id=job_id) | JobKilled(job_id=job_id):
                 yield from forget(view, job_id)
                 yield from self._admit(view)

@@ -20,6 +20,7 @@ from gandiva_core.messages.events import (
     GangBroken,
     GangCommitted,
     GangRefused,
+    JobAdopted,
     JobFailed,
     JobFinished,
     JobKilled,
@@ -31,7 +32,7 @@ from gandiva_core.messages.events import (
     TimerFired,
 )
 from gandiva_core.messages.policy import Decisions
-from gandiva_core.model.job import JobPhase
+from gandiva_core.model.job import JobPhase, JobSpec
 from gandiva_core.model.units import JobId, ServerId
 from gandiva_core.model.view import ClusterView, Memory, ServerView
 from gandiva_core.policies.roster import (
@@ -69,7 +70,7 @@ class TimeSlice(msgspec.Struct, frozen=True):
                 return self._turn(view, ServerId(key.removeprefix(SLICE)))
             case ResidentsSwitched(stopped=stopped, started=started):
                 return self._answered(view, [*stopped, *started])
-            case GangCommitted(job_id=job_id):
+            case GangCommitted(job_id=job_id) | JobAdopted(job=JobSpec(job_id=job_id)):
                 return self._joined(view, job_id)
             case JobFinished() | JobFailed() | JobKilled() | GangBroken() | GangRefused():
                 return self._look_everywhere(view)

@@ -18,6 +18,7 @@ from gandiva_core.messages.events import (
     GangBroken,
     GangCommitted,
     GangRefused,
+    JobAdopted,
     JobFailed,
     JobFinished,
     JobKilled,
@@ -94,6 +95,7 @@ class MetricsCollector:
         self._handlers: dict[type, Callable[[Any], None]] = {
             JobSubmitted: self._submitted,
             GangCommitted: self._committed,
+            JobAdopted: self._adopted,
             GangRefused: self._refused,
             GangBroken: self._broken,
             ResidentsSwitched: self._switched,
@@ -141,6 +143,17 @@ class MetricsCollector:
         if not job.shares and event.servers:
             self._settle(event.at_s, event.job_id, event.servers)
             job.tell(event.at_s, f"all containers on {listed(job.servers)}")
+
+    def _adopted(self, event: JobAdopted) -> None:
+        """Resident from here on; what came before it is not known."""
+        job_id = event.job.job_id
+        job = self._jobs.get(job_id)
+        if job is None:
+            utilization = self._utilization_by_job.get(job_id, 1.0)
+            job = self._jobs[job_id] = JobAccount(event.job, event.at_s, utilization)
+        if not job.shares and job_id not in self._outcomes:
+            self._settle(event.at_s, job_id, event.servers)
+            job.tell(event.at_s, f"found resident on {listed(job.servers)}")
 
     def _settle(self, at_s: float, job_id: JobId, servers: Sequence[ServerId]) -> None:
         job = self._jobs.get(job_id)

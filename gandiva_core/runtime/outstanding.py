@@ -24,6 +24,7 @@ class Outstanding:
         self._by_kind: dict[type, Callable[[Any], None]] = {
             e.JobSubmitted: self._submitted,
             e.GangCommitted: self._committed,
+            e.JobAdopted: self._adopted,
             e.GangRefused: self._waits_again,
             e.GangBroken: self._waits_again,
             e.ContainersHeld: self._holds,
@@ -71,6 +72,10 @@ class Outstanding:
             self._change(
                 event.job_id, state="resident", since_s=event.at_s, held_gpus=gpus, reason=""
             )
+
+    def _adopted(self, event: e.JobAdopted) -> None:
+        job_id, gpus = event.job.job_id, event.job.gpus
+        self._jobs[job_id] = Unfinished(job_id, "resident", event.at_s, gpus, gpus)
 
     def _waits_again(self, event: e.GangRefused | e.GangBroken) -> None:
         self._change(event.job_id, state="waiting", since_s=event.at_s, held_gpus=0)

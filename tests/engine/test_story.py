@@ -76,3 +76,14 @@ def test_story_of_a_stock_arms_job() -> None:
         StoryLine(4.0, 6, "broken", "lost a worker, restarts: preempted"),
         StoryLine(5.0, 7, "failed", "failed: gone"),
     ]
+
+
+def test_story_of_a_job_that_was_found() -> None:
+    """DESIGN §4: a core that starts anew finds containers of which it ordered none."""
+    scene = Told()
+    servers = (ServerId("s1"), ServerId("s1"), ServerId("s2"))
+    scene.tell(e.JobAdopted(3.0, job("j", 3), ("c1", "c2", "c3"), servers))
+    scene.tell(e.JobAdopted(3.0, job("other"), ("c4",), (ServerId("s1"),)))
+    assert story(scene.entries, JobId("j")) == [
+        StoryLine(3.0, 3, "adopted", "found with its 3 containers on s1, s2")
+    ]

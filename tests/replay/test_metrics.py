@@ -15,6 +15,7 @@ from gandiva_core.messages.events import (
     GangBroken,
     GangCommitted,
     GangRefused,
+    JobAdopted,
     JobFailed,
     JobFinished,
     JobKilled,
@@ -120,6 +121,25 @@ def test_one_exclusive_job() -> None:
     assert [moment.text for moment in record.story] == [
         "arrived",
         "all containers on s1",
+        "ran first",
+        "finished",
+    ]
+
+
+def test_a_job_that_was_found_counts_from_there_on() -> None:
+    """DESIGN §4: after a restart of the core; a second report of the same job changes nothing."""
+    found = Entry(JobAdopted(10.0, gang("J", 4), ("c",) * 4, (A,) * 4))
+    collector = collect(
+        [found, found, switched(12.0, started=[("J", 12.0)]), finished(112.0, "J"), found],
+        is_stock=False,
+    )
+    figures = collector.figures()
+    assert (figures.jobs, figures.finished, figures.mean_jct_s) == (1, 1, 102.0)
+    assert figures.gpu_allocated == pytest.approx(4 * 100 / (8 * 102))
+    (record,) = collector.records()
+    assert [moment.text for moment in record.story] == [
+        "arrived",
+        "found resident on s1",
         "ran first",
         "finished",
     ]
