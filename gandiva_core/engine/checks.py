@@ -48,7 +48,11 @@ def _check_room(state: State, job: JobState, server_id: ServerId, share: int) ->
     gpus = server.server.gpus
     if share > gpus:
         return f"a share of {share} GPUs can never run whole on server {server_id} with {gpus}"
-    room = gpus * server.height_max(state.height_max)
+    room = server.room(state.height_max)
+    if not job.is_sliced:
+        room = gpus  # it must always run, so it shares with nobody
+    elif share > gpus - server.unsliced:
+        return f"{server.unsliced} of {gpus} GPUs of server {server_id} are never given up, {share} needed"
     if server.allocated + share > room:
         return f"server {server_id} would have {server.allocated + share} GPUs of {room} allocated"
     return None
@@ -74,6 +78,11 @@ def _check_resident(job: JobState, height_max: int) -> str | None:
         limit = link.limit.max_gpus * height_max
         if link.resident + job.spec.gpus > limit + 1e-9:
             return f"queue {link.limit.name} has {link.resident} resident GPUs of {limit:g}"
+        if not job.is_sliced and link.unsliced + job.spec.gpus > link.limit.max_gpus + 1e-9:
+            return (
+                f"queue {link.limit.name} has {link.unsliced} GPUs that are never given up, "
+                f"of {link.limit.max_gpus:g}"
+            )
     return None
 
 

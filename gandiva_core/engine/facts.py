@@ -105,13 +105,13 @@ class Facts:
         self._ledger.remove_server(server_id)
 
     def _queues_configured(self, event: e.QueuesConfigured) -> bool:
-        parents = {limit.name: limit.parent for limit in event.queues}
+        parents = {(limit.name, limit.partition): limit.parent for limit in event.queues}
         if len(parents) != len(event.queues):
-            raise self._malformed("queues", "a queue named twice")
-        for name in parents:
+            raise self._malformed("queues", "a queue named twice in one partition")
+        for name, partition in parents:
             at: str = name
             for _ in range(len(parents) + 1):
-                at = parents.get(QueueName(at), "")
+                at = parents.get((QueueName(at), partition), "")
             if at:
                 raise self._malformed(f"queue {name}", "a circle of parents")
         self._ledger.configure_queues(event.queues)
@@ -135,7 +135,8 @@ class Facts:
 
     def _add_job(self, spec: JobSpec) -> JobState:
         state = self._state
-        job = JobState(spec, state.next_sequence, state.now_s, state.chain(spec.queue))
+        chain = state.chain(spec.queue, spec.partition)
+        job = JobState(spec, state.next_sequence, state.now_s, chain)
         self._ledger.add_job(job)
         return job
 

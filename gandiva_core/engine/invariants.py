@@ -140,13 +140,17 @@ def _check_accounts(state: State, server: ServerState) -> None:
                 vcores -= worker.vcores
     allocated = sum(server.residents.values())
     _demand(server.allocated == allocated, f"server {name}: M", server.allocated, allocated)
+    unsliced = sum(
+        share for job_id, share in server.residents.items() if not state.jobs[job_id].is_sliced
+    )
+    _demand(server.unsliced == unsliced, f"server {name}: unsliced", server.unsliced, unsliced)
     found = server.memory_free_mib, server.vcores_free
     _demand(found == (memory_mib, vcores), f"server {name}: free", found, (memory_mib, vcores))
     _demand(
         server.is_overfull or not is_over_height(server, state.height_max),
         f"server {name}",
         f"{allocated} GPUs allocated, {found[0]} MiB and {found[1]} vcores free",
-        f"at most {spec.gpus} × {server.height_max(state.height_max)} GPUs, nothing below 0",
+        f"at most {server.room(state.height_max)} GPUs on {spec.gpus}, nothing below 0",
     )
     _demand(
         (server.affinity == 0) == (not server.residents),
@@ -188,18 +192,27 @@ def _check_orders(state: State) -> None:
 def _check_queue_use(state: State) -> None:
     running: defaultdict[QueueState, int] = defaultdict(int)
     resident: defaultdict[QueueState, int] = defaultdict(int)
+    unsliced: defaultdict[QueueState, int] = defaultdict(int)
+    demand: defaultdict[QueueState, int] = defaultdict(int)
     for server in state.servers.values():
         for users in zip(server.holders, server.claims, strict=True):
             for link in _links(state, users):
                 running[link] += 1
     for job in state.jobs.values():
         _demand(
-            job.chain == state.chain(job.spec.queue), f"job {job.spec.job_id}", "a", "its queue"
+            job.chain == state.chain(job.spec.queue, job.spec.partition),
+            f"job {job.spec.job_id}",
+            "a queue",
+            "its own, in its partition",
         )
+        gpus = sum(job.shares.values())
         for link in job.chain:
-            resident[link] += sum(job.shares.values())
+            resident[link] += gpus
+            unsliced[link] += 0 if job.is_sliced else gpus
+            demand[link] += job.spec.gpus
     for link in state.queues.values():
-        found, expected = (link.running, link.resident), (running[link], resident[link])
+        found = link.running, link.resident, link.unsliced, link.demand
+        expected = running[link], resident[link], unsliced[link], demand[link]
         _demand(found == expected, f"queue {link.limit.name}: use", found, expected)
 
 

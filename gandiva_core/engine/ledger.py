@@ -14,13 +14,13 @@ from contextlib import contextmanager
 
 import msgspec
 
-from gandiva_core.engine.state import Chain, JobState, QueueState, ServerState, State
+from gandiva_core.engine.state import JobState, QueueState, ServerState, State
 from gandiva_core.engine.undo import UndoLog
 from gandiva_core.model.cluster import QueueLimit, Server
 from gandiva_core.model.errors import InvariantError
 from gandiva_core.model.job import JobSpec, Worker
 from gandiva_core.model.placement import Binding
-from gandiva_core.model.units import JobId, QueueName, ServerId
+from gandiva_core.model.units import JobId, QueueKey, QueueName, ServerId
 
 ENDED_KEPT = 65_536
 """How many ended jobs are remembered, so that a late second JobSubmitted revives none of them."""
@@ -81,10 +81,12 @@ class Ledger:
         self.undo.write_entry(self.state.jobs, job.spec.job_id, job)
         self.undo.write(self.state, "next_sequence", job.sequence + 1)
         self.touched_jobs[job.spec.job_id] = None
+        self._count(job.chain, demand=job.spec.gpus)
 
     def remove_job(self, job: JobState) -> None:
         """Forget a job that ended, but that it has."""
         state = self.state
+        self._count(job.chain, demand=-job.spec.gpus)
         del state.jobs[job.spec.job_id]
         self.undo.note(self._bring_back, job)
         self.undo.write_entry(state.ended, job.spec.job_id, None)
@@ -136,20 +138,22 @@ class Ledger:
             else:
                 server.residents = {**residents, job.spec.job_id: share}
             server.allocated += share
+            server.unsliced += 0 if job.is_sliced else share
             if server.affinity == 0:
                 server.affinity = job.spec.affinity_class
         self._charge(job, -1)
-        self._count_resident(job.chain, job.spec.gpus)
+        self._count_resident(job, 1)
         self._forget_domains(job)
 
     def vacate(self, job: JobState) -> None:
         """End a gang's residency on all its servers; its devices were let go before."""
         self._forget_domains(job)
-        self._count_resident(job.chain, -job.spec.gpus)
+        self._count_resident(job, -1)
         for server_id, share in job.shares.items():
             server = self._open(server_id)
             server.residents = {k: v for k, v in server.residents.items() if k != job.spec.job_id}
             server.allocated -= share
+            server.unsliced -= 0 if job.is_sliced else share
             self._review_affinity(server)
         self._charge(job, 1)
         for server_id in job.shares:
@@ -259,40 +263,61 @@ class Ledger:
         A queue uses such a device once, however many of its jobs do.
         """
         if other is None:
-            for link in job.chain:
-                self._set_use(link, link.running + sign, link.resident)
+            self._count(job.chain, running=sign)
             return
         chain = self.state.jobs[other].chain
         if chain is not job.chain:
-            for link in job.chain:
-                if link not in chain:
-                    self._set_use(link, link.running + sign, link.resident)
+            self._count([link for link in job.chain if link not in chain], running=sign)
 
-    def _count_resident(self, chain: Chain, gpus: int) -> None:
-        for link in chain:
-            self._set_use(link, link.running, link.resident + gpus)
+    def _count_resident(self, job: JobState, sign: int) -> None:
+        gpus = sign * job.spec.gpus
+        self._count(job.chain, resident=gpus, unsliced=0 if job.is_sliced else gpus)
 
-    def _set_use(self, link: QueueState, running: int, resident: int) -> None:
-        self.undo.note(set_use, link, link.running, link.resident, link.is_overfull)
-        self.touched_queues[link] = None
-        link.running = running
-        link.resident = resident
-        if link.is_overfull:
-            link.is_overfull = is_over_limit(link, self.state.height_max)
+    def _count(
+        self,
+        links: Iterable[QueueState],
+        *,
+        running: int = 0,
+        resident: int = 0,
+        unsliced: int = 0,
+        demand: int = 0,
+    ) -> None:
+        """Add to a queue's use; what it ran until now is booked first."""
+        now_s = self.state.now_s
+        for link in links:
+            self.undo.note(link.put_back, link.keep())
+            self.touched_queues[link] = None
+            if running:
+                link.gpu_s = link.used_gpu_s(now_s)
+                link.since_s = now_s
+                link.running += running
+            link.resident += resident
+            link.unsliced += unsliced
+            link.demand += demand
+            if link.is_overfull:
+                link.is_overfull = is_over_limit(link, self.state.height_max)
 
     def configure_queues(self, limits: Iterable[QueueLimit]) -> None:
-        """Replace the queue tree and count every job anew."""
+        """Replace the queue tree and count every job anew; what a queue ran before is not forgotten."""
         state = self.state
-        self.undo.write(state, "queues", {limit.name: QueueState(limit) for limit in limits})
+        known, now_s = state.queues, state.now_s
+        queues: dict[QueueKey, QueueState] = {}
+        for limit in limits:
+            key = limit.name, limit.partition
+            ran_gpu_s = known[key].used_gpu_s(now_s) if key in known else 0.0
+            queues[key] = QueueState(limit, now_s, ran_gpu_s)
+        self.undo.write(state, "queues", queues)
         self.undo.write(state, "chains", {})
         for job in state.jobs.values():
-            self.undo.write(job, "chain", state.chain(job.spec.queue))
+            self.undo.write(job, "chain", state.chain(job.spec.queue, job.spec.partition))
         self.recount_queues()
 
     def redefine(self, job: JobState, spec: JobSpec) -> None:
-        """A job that is not resident turns out to ask for something else."""
+        """A job turns out to ask for something else, or to count elsewhere; what it holds is counted by the caller."""
+        self._count(job.chain, demand=-job.spec.gpus)
         self.undo.write(job, "spec", spec)
-        self.undo.write(job, "chain", self.state.chain(spec.queue))
+        self.undo.write(job, "chain", self.state.chain(spec.queue, spec.partition))
+        self._count(job.chain, demand=spec.gpus)
 
     def move_queue(self, job: JobState, queue: QueueName) -> None:
         """A job counts in another queue from now on."""
@@ -308,13 +333,34 @@ class Ledger:
                 chains = [self.state.jobs[user].chain for user in users if user is not None]
                 for link in dict.fromkeys(link for chain in chains for link in chain):
                     running[link] += 1
+        unsliced: defaultdict[QueueState, int] = defaultdict(int)
+        demand: defaultdict[QueueState, int] = defaultdict(int)
         for job in self.state.jobs.values():
+            gpus = sum(job.shares.values())
             for link in job.chain:
-                resident[link] += sum(job.shares.values())
+                resident[link] += gpus
+                unsliced[link] += 0 if job.is_sliced else gpus
+                demand[link] += job.spec.gpus
+        now_s = self.state.now_s
         for link in self.state.queues.values():
-            self.undo.note(set_use, link, link.running, link.resident, link.is_overfull)
-            set_use(link, running[link], resident[link], False)
+            self.undo.note(link.put_back, link.keep())
+            link.gpu_s, link.since_s = link.used_gpu_s(now_s), now_s
+            link.running, link.resident = running[link], resident[link]
+            link.unsliced, link.demand = unsliced[link], demand[link]
             link.is_overfull = is_over_limit(link, self.state.height_max)
+        self._recount_unsliced()
+
+    def _recount_unsliced(self) -> None:
+        """Another queue, or other rules of one, may have changed who can be suspended."""
+        jobs = self.state.jobs
+        for server in self.state.servers.values():
+            unsliced = sum(
+                share for job_id, share in server.residents.items() if not jobs[job_id].is_sliced
+            )
+            if unsliced != server.unsliced:
+                self._open(server.server.server_id)
+                server.unsliced = unsliced
+                server.is_overfull = is_over_height(server, self.state.height_max)
 
     # ------------------------------------------------------------------ servers
 
@@ -345,13 +391,6 @@ class Ledger:
         known.is_overfull = is_over_height(known, self.state.height_max)
 
 
-def set_use(link: QueueState, running: int, resident: int, is_overfull: bool) -> None:
-    """Write a queue's use."""
-    link.running = running
-    link.resident = resident
-    link.is_overfull = is_overfull
-
-
 def is_over_limit(link: QueueState, height_max: int) -> bool:
     """Whether a queue uses more than DESIGN §4 allows it."""
     limit = link.limit.max_gpus + 1e-9
@@ -360,5 +399,4 @@ def is_over_limit(link: QueueState, height_max: int) -> bool:
 
 def is_over_height(server: ServerState, height_max: int) -> bool:
     """Whether residents exceed H_max, memory or vcores."""
-    room = server.server.gpus * server.height_max(height_max)
-    return server.allocated > room or server.memory_free_mib < 0 or server.vcores_free < 0
+    return server.allocated > server.room(height_max) or server.memory_free_mib < 0 or server.vcores_free < 0

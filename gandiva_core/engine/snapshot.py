@@ -46,6 +46,14 @@ class ServerSnapshot(msgspec.Struct, frozen=True, omit_defaults=True):
     affinity: int = 0
 
 
+class QueueSnapshot(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One queue in one partition, with the GPU seconds that it ran until `since_s`."""
+
+    limit: QueueLimit
+    gpu_s: float = 0.0
+    since_s: float = 0.0
+
+
 class EngineSnapshot(msgspec.Struct, frozen=True):
     """Everything between two events."""
 
@@ -55,7 +63,7 @@ class EngineSnapshot(msgspec.Struct, frozen=True):
     next_switch_id: int
     ignored: int
     servers: tuple[ServerSnapshot, ...]
-    queues: tuple[QueueLimit, ...]
+    queues: tuple[QueueSnapshot, ...]
     jobs: tuple[JobSnapshot, ...]
     memory: Mapping[str, Mapping[str, float]]
     wakes: Mapping[str, float]
@@ -71,7 +79,9 @@ def take(state: State) -> EngineSnapshot:
         next_switch_id=state.next_switch_id,
         ignored=state.ignored,
         servers=tuple(ServerSnapshot(s.server, s.affinity) for s in state.servers.values()),
-        queues=tuple(link.limit for link in state.queues.values()),
+        queues=tuple(
+            QueueSnapshot(link.limit, link.gpu_s, link.since_s) for link in state.queues.values()
+        ),
         jobs=tuple(_take_job(job) for job in state.jobs.values()),
         memory={key: dict(values) for key, values in state.memory.items()},
         wakes=dict(state.wakes),
@@ -125,7 +135,7 @@ def _fill(ledger: Ledger, taken: EngineSnapshot) -> None:
     state = ledger.state
     for item in taken.servers:
         ledger.add_server(item.server)
-    ledger.configure_queues(taken.queues)
+    ledger.configure_queues(entry.limit for entry in taken.queues)
     for entry in taken.jobs:
         _fill_job(ledger, entry)
     for job in state.jobs.values():
@@ -135,10 +145,12 @@ def _fill(ledger: Ledger, taken: EngineSnapshot) -> None:
         server.affinity = item.affinity
         server.is_overfull = is_over_height(server, state.height_max)
     ledger.recount_queues()
+    for queue, link in zip(taken.queues, state.queues.values(), strict=True):
+        link.gpu_s, link.since_s = queue.gpu_s, queue.since_s
 
 
 def _fill_job(ledger: Ledger, entry: JobSnapshot) -> None:
-    chain = ledger.state.chain(entry.spec.queue)
+    chain = ledger.state.chain(entry.spec.queue, entry.spec.partition)
     job = JobState(entry.spec, entry.sequence, entry.submitted_at_s, chain)
     ledger.add_job(job)
     job.phase = entry.phase

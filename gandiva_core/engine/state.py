@@ -15,7 +15,7 @@ from gandiva_core.messages.decisions import Wait
 from gandiva_core.model.cluster import QueueLimit, Server
 from gandiva_core.model.job import JobPhase, JobSpec
 from gandiva_core.model.placement import Binding
-from gandiva_core.model.units import JobId, QueueName, ServerId
+from gandiva_core.model.units import JobId, QueueKey, QueueName, ServerId
 
 UNDECIDED = Wait("undecided", "", "")
 """Why a job waits that its policy left undecided."""
@@ -23,19 +23,62 @@ UNDECIDED = Wait("undecided", "", "")
 _Kept = tuple[Any, ...]
 
 
+QueueKept = tuple[int, int, int, int, float, float, bool]
+
+
 class QueueState:
-    """A queue's limit and use; implements `QueueView`."""
+    """A queue's limit and use in one partition; implements `QueueView`."""
 
-    __slots__ = ("is_overfull", "limit", "resident", "running")
+    __slots__ = ("demand", "gpu_s", "is_overfull", "limit", "resident", "running", "since_s", "unsliced")
 
-    def __init__(self, limit: QueueLimit) -> None:
+    def __init__(self, limit: QueueLimit, since_s: float = 0.0, gpu_s: float = 0.0) -> None:
         self.limit = limit
+        self.demand = 0
+        #: Σ g of live jobs.
+        self.gpu_s = gpu_s
+        self.since_s = since_s
+        #: GPU seconds run until `since_s`; `running` GPUs are added since.
         self.running = 0
         #: Devices with a holder or a claim of this queue or its children; a device handed over inside it counts once.
         self.resident = 0
         #: Σ g of resident jobs.
+        self.unsliced = 0
+        #: Of that, of jobs that may not be suspended.
         self.is_overfull = False
         #: True while a fact (new limits, a moved job), never a decision, has left it above a limit.
+
+    @property
+    def key(self) -> QueueKey:
+        """Under which the state keeps it."""
+        return self.limit.name, self.limit.partition
+
+    def used_gpu_s(self, now_s: float) -> float:
+        """GPU seconds run by `now_s`."""
+        return self.gpu_s + self.running * (now_s - self.since_s)
+
+    def keep(self) -> QueueKept:
+        """All that changes, for `put_back`."""
+        return (
+            self.running,
+            self.resident,
+            self.unsliced,
+            self.demand,
+            self.gpu_s,
+            self.since_s,
+            self.is_overfull,
+        )
+
+    def put_back(self, kept: QueueKept) -> None:
+        """Undo everything since `keep`."""
+        (
+            self.running,
+            self.resident,
+            self.unsliced,
+            self.demand,
+            self.gpu_s,
+            self.since_s,
+            self.is_overfull,
+        ) = kept
 
 
 Chain = tuple[QueueState, ...]
@@ -84,6 +127,12 @@ class JobState:
         #: Answers to a CommitGang that no longer matter: the job was broken while COMMITTING.
         self.reason: Wait = UNDECIDED
 
+    @property
+    def is_sliced(self) -> bool:
+        """Whether it may be suspended for others."""
+        chain = self.chain
+        return not chain or "slicing" not in chain[0].limit.mechanisms_off
+
     def keep(self) -> _Kept:
         """Everything that changes in its life, for `put_back`."""
         return (
@@ -131,6 +180,7 @@ class ServerState:
         "memory_free_mib",
         "residents",
         "server",
+        "unsliced",
         "vcores_free",
     )
 
@@ -140,6 +190,8 @@ class ServerState:
         #: By sequence. Replaced, never changed in place, so that undo is one reference.
         self.allocated = 0
         #: M, always the sum over `residents` (G-1).
+        self.unsliced = 0
+        #: Of that, what may not be suspended.
         self.affinity = 0
         self.memory_free_mib = server.memory_mib
         self.vcores_free = server.vcores
@@ -155,6 +207,7 @@ class ServerState:
             self.server,
             self.residents,
             self.allocated,
+            self.unsliced,
             self.affinity,
             self.memory_free_mib,
             self.vcores_free,
@@ -167,15 +220,23 @@ class ServerState:
             self.server,
             self.residents,
             self.allocated,
+            self.unsliced,
             self.affinity,
             self.memory_free_mib,
             self.vcores_free,
             self.is_overfull,
         ) = kept
 
-    def height_max(self, limit: int) -> int:
-        """H_max here: `limit`, or 1 where nothing can suspend a job (DESIGN §4)."""
-        return limit if self.server.can_suspend else 1
+    def room(self, height_max: int) -> int:
+        """Most GPUs that residents may ask for: H_max times the devices that may be shared, the others once.
+
+        1 is the height where nothing can suspend a job (DESIGN §4).
+        """
+        gpus = self.server.gpus
+        if not self.server.can_suspend:
+            return gpus
+        unshared = min(gpus, self.unsliced)
+        return unshared + (gpus - unshared) * height_max
 
 
 class State:
@@ -216,8 +277,8 @@ class State:
         self.queue: list[JobId] = []
         self.queue_sequences: list[int] = []
         #: Parallel: exactly the jobs in QUEUED, by sequence.
-        self.queues: dict[QueueName, QueueState] = {}
-        self.chains: dict[QueueName, Chain] = {}
+        self.queues: dict[QueueKey, QueueState] = {}
+        self.chains: dict[QueueKey, Chain] = {}
         #: Cache over `queues`.
         self.memory: dict[str, Mapping[str, float]] = {}
         self.wakes: dict[str, float] = {}
@@ -233,27 +294,29 @@ class State:
         """
         return self.domains.of(server_id)
 
-    def headroom(self, queue: QueueName) -> tuple[float, float]:
+    def headroom(self, queue: QueueName, partition: str) -> tuple[float, float]:
         """(running, resident) GPUs that `queue` may still add (DESIGN §4); infinite without a limit."""
         running = resident = math.inf
-        for link in self.chain(queue):
+        for link in self.chain(queue, partition):
             limit = link.limit.max_gpus
             running = min(running, limit - link.running)
             resident = min(resident, limit * self.height_max - link.resident)
         return running, resident
 
-    def chain(self, queue: QueueName) -> Chain:
-        """The limited queues that a job in `queue` counts in; an unknown queue counts in its nearest known ancestor."""
-        found = self.chains.get(queue)
+    def chain(self, queue: QueueName, partition: str) -> Chain:
+        """The limited queues that a job counts in; an unknown queue counts in its nearest known ancestor."""
+        found = self.chains.get((queue, partition))
         if found is None:
-            found = self.chains[queue] = self._find_chain(queue)
+            found = self.chains[queue, partition] = self._find_chain(queue, partition)
         return found
 
-    def _find_chain(self, queue: QueueName) -> Chain:
+    def _find_chain(self, queue: QueueName, partition: str) -> Chain:
+        if not any(named for _, named in self.queues):
+            partition = ""  # limits without a word of partitions are about all of them
         links: list[QueueState] = []
         name: str = queue
         while name:
-            link = self.queues.get(QueueName(name))
+            link = self.queues.get((QueueName(name), partition))
             if link is None:
                 name = name.rpartition(".")[0]
             else:

@@ -67,6 +67,7 @@ class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True):
         workers: one entry a container, in rank order; one container a GPU, or one a server (DESIGN §7).
         weight: share within its class when residents share a server (G-31).
         priority_class: strict; a higher class is never suspended for a lower one (G-34).
+        priority: YARN's priority of the application; orders who is admitted first in its queue, and nothing else.
         model: the model's name where known; only a key for remembered measurements.
         partition: YARN node label; only servers of the same partition can host the job.
     """
@@ -80,6 +81,7 @@ class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     priority_class: int = 0
     model: str = ""
     partition: str = ""
+    priority: int = 0
 
     @property
     def gpus(self) -> int:

@@ -13,5 +13,8 @@ ServerId = NewType("ServerId", str)
 QueueName = NewType("QueueName", str)
 """A queue's full path, ``root.default``."""
 
+QueueKey = tuple[QueueName, str]
+"""A queue in one partition: limits and use are counted by both (DESIGN §4)."""
+
 AcceleratorType = NewType("AcceleratorType", str)
 """A class of GPU, ``P100``; every GPU of a server has the same (C-1)."""

@@ -12,7 +12,7 @@ from typing import Protocol
 from gandiva_core.model.cluster import QueueLimit, Server
 from gandiva_core.model.job import JobPhase, JobSpec
 from gandiva_core.model.placement import Binding
-from gandiva_core.model.units import JobId, QueueName, ServerId
+from gandiva_core.model.units import JobId, QueueKey, QueueName, ServerId
 
 Memory = Mapping[str, float]
 """What a policy remembered under one key: a flat map of numbers."""
@@ -85,6 +85,10 @@ class JobView(Protocol):
     def has_run(self) -> bool:
         """Whether it ever held a device."""
 
+    @property
+    def is_sliced(self) -> bool:
+        """Whether it may be suspended for others; not where its queue has switched slicing off."""
+
 
 class ServerView(Protocol):
     """One server."""
@@ -100,6 +104,10 @@ class ServerView(Protocol):
     @property
     def allocated(self) -> int:
         """M (G-1)."""
+
+    @property
+    def unsliced(self) -> int:
+        """GPUs of residents that may not be suspended: nobody shares as many devices here."""
 
     @property
     def affinity(self) -> int:
@@ -123,7 +131,7 @@ class ServerView(Protocol):
 
 
 class QueueView(Protocol):
-    """A queue's limit and use, in GPUs; parents include their children."""
+    """A queue's limit and use in one partition, in GPUs; parents include their children."""
 
     @property
     def limit(self) -> QueueLimit:
@@ -136,6 +144,17 @@ class QueueView(Protocol):
     @property
     def resident(self) -> int:
         """GPUs of all residents."""
+
+    @property
+    def unsliced(self) -> int:
+        """Of that, GPUs of residents that may not be suspended."""
+
+    @property
+    def demand(self) -> int:
+        """GPUs of all live jobs, waiting ones included."""
+
+    def used_gpu_s(self, now_s: float) -> float:
+        """GPU seconds run by `now_s`, since the queue was first configured."""
 
 
 class ClusterView(Protocol):
@@ -158,8 +177,8 @@ class ClusterView(Protocol):
         """Jobs that are QUEUED, by sequence: a job put back keeps its old place."""
 
     @property
-    def queues(self) -> Mapping[QueueName, QueueView]:
-        """All queues with limits."""
+    def queues(self) -> Mapping[QueueKey, QueueView]:
+        """All queues with limits, by name and partition."""
 
     @property
     def memory(self) -> Mapping[str, Memory]:
@@ -172,8 +191,15 @@ class ClusterView(Protocol):
     def domain(self, server_id: ServerId) -> tuple[ServerId, ...]:
         """The slicing domain of a server: servers joined by residents that span them, sorted (G-32)."""
 
-    def headroom(self, queue: QueueName) -> tuple[float, float]:
-        """(running, resident) GPUs that `queue` may still add; infinite without a limit.
+    def chain(self, queue: QueueName, partition: str) -> Sequence[QueueView]:
+        """The limited queues that a job counts in, nearest first: of its own partition, and no other.
+
+        An unknown queue counts in its nearest known ancestor. Limits of which none names a partition are one account
+        over all of them.
+        """
+
+    def headroom(self, queue: QueueName, partition: str) -> tuple[float, float]:
+        """(running, resident) GPUs that `queue` may still add there; infinite without a limit.
 
         Its parents' limits are included.
         """

@@ -15,8 +15,8 @@ from gandiva_core.messages.decisions import Wait
 from gandiva_core.model.job import JobSpec
 from gandiva_core.model.units import ServerId
 from gandiva_core.model.view import ClusterView, ServerView
-from gandiva_core.policies.limits import full_queue
-from gandiva_core.policies.sets import Ask, can_ever_host, is_possible, smallest_set, spread
+from gandiva_core.policies.limits import full_queue, is_sliced
+from gandiva_core.policies.sets import Ask, can_ever_host, is_possible, room_on, smallest_set, spread
 
 NOTHING: frozenset[ServerId] = frozenset()
 
@@ -56,7 +56,9 @@ def choose(
         closed: servers kept for somebody else.
     """
     ask = Ask.of(spec)
-    full = full_queue(view, spec.queue, ask.gpus, height_max)
+    if not is_sliced(view, spec):
+        height_max = 1  # it must always run, so it shares with nobody
+    full = full_queue(view, spec, height_max)
     if full is not None:
         used = (
             f"{full.resident} of {full.limit.max_gpus:g} GPUs × {height_max} in {full.limit.name}"
@@ -119,13 +121,19 @@ class Survey:
                 self.open.append(view)
             if gpus > server.gpus:
                 continue
-            limit = server.gpus * (self.height_max if server.can_suspend else 1)
-            if allocated + gpus > limit:
+            if self._is_full(view, allocated):
                 continue
             if view.memory_free_mib >= ask.memory_mib and view.vcores_free >= ask.vcores:
                 self._rank(view, allocated)
             elif view.affinity == affinity_class or allocated + gpus <= server.gpus:
                 self._note_short(view)
+
+    def _is_full(self, view: ServerView, allocated: int) -> bool:
+        """Whether the gang would exceed H_max here, or could never run beside those that are never suspended."""
+        gpus, unsliced = self.ask.gpus, view.unsliced
+        if unsliced and gpus > view.server.gpus - unsliced:
+            return True
+        return allocated + gpus > room_on(view, self.height_max)
 
     def _note_short(self, view: ServerView) -> None:
         """A server that some step would have taken but for its memory or vcores."""
@@ -167,9 +175,8 @@ class Survey:
 
     def room(self, view: ServerView) -> int:
         """GPUs that a gang may add on a server under H_max; its share never exceeds the server."""
-        gpus = view.server.gpus
-        limit = gpus * (self.height_max if view.server.can_suspend else 1)
-        return min(gpus, limit - view.allocated)
+        shared = max(0, view.server.gpus - view.unsliced)
+        return min(shared, room_on(view, self.height_max) - view.allocated)
 
     def free_set(self, candidates: Iterable[ServerView]) -> tuple[ServerId, ...] | None:
         """The smallest set of servers with enough free GPUs (G-23 step 3, G-25)."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from gandiva_core.messages.decisions import Run
-from gandiva_core.model.units import JobId, QueueName
+from gandiva_core.model.job import JobSpec
+from gandiva_core.model.units import JobId, QueueKey
 from gandiva_core.model.view import ClusterView, QueueView, ServerView
 
 _SLACK = 1e-9
@@ -15,31 +16,22 @@ _SLACK = 1e-9
 class RunningRoom:
     """Devices that queues may add, counted down as gangs are chosen."""
 
-    def __init__(self, view: ClusterView, leaving: Iterable[tuple[QueueName, int]]) -> None:
+    def __init__(self, view: ClusterView, leaving: Iterable[tuple[QueueKey, int]]) -> None:
         self._view = view
-        self._chains: dict[QueueName, tuple[QueueView, ...]] = {}
         self._left = {
-            name: queue.limit.max_gpus - queue.running + _SLACK
-            for name, queue in view.queues.items()
+            key: queue.limit.max_gpus - queue.running + _SLACK for key, queue in view.queues.items()
         }
         for queue, gpus in leaving:
-            for link in self.chain(queue):
-                self._left[link.limit.name] += gpus
+            for link in view.chain(*queue):
+                self._left[key_of(link)] += gpus
 
-    def chain(self, queue: QueueName) -> tuple[QueueView, ...]:
-        """See `chain_of`."""
-        found = self._chains.get(queue)
-        if found is None:
-            found = self._chains[queue] = tuple(chain_of(self._view, queue))
-        return found
-
-    def take(self, queue: QueueName, gpus: int) -> bool:
+    def take(self, queue: QueueKey, gpus: int) -> bool:
         """Count a gang in, where it may run."""
-        chain = self.chain(queue)
-        if any(self._left[link.limit.name] < gpus for link in chain):
+        keys = [key_of(link) for link in self._view.chain(*queue)]
+        if any(self._left[key] < gpus for key in keys):
             return False
-        for link in chain:
-            self._left[link.limit.name] -= gpus
+        for key in keys:
+            self._left[key] -= gpus
         return True
 
     def without_excess(self, runs: Sequence[Run], servers: Sequence[ServerView]) -> list[Run]:
@@ -48,68 +40,77 @@ class RunningRoom:
         A device handed over inside a queue counts once; one that changes queue counts in both until its holder stopped.
         """
         holders = {server.server.server_id: server.holders for server in servers}
-        added: dict[QueueName, int] = {}
+        added: dict[QueueKey, int] = {}
         kept: list[Run] = []
         for run in runs:
             more = dict(added)
             for binding in run.bindings:
                 for gpu in binding.gpus:
                     self._count(run.job_id, holders[binding.server_id][gpu], more)
-            if all(self._fits(name, gpus) for name, gpus in more.items()):
+            if all(self._fits(key, gpus) for key, gpus in more.items()):
                 added = more
                 kept.append(run)
         return kept
 
-    def _count(self, job_id: JobId, holder: JobId | None, added: dict[QueueName, int]) -> None:
-        jobs = self._view.jobs
-        before = () if holder is None else self.chain(jobs[holder].spec.queue)
-        for link in self.chain(jobs[job_id].spec.queue):
+    def _count(self, job_id: JobId, holder: JobId | None, added: dict[QueueKey, int]) -> None:
+        jobs, chain = self._view.jobs, self._view.chain
+        before = () if holder is None else chain(*queue_of(jobs[holder].spec))
+        for link in chain(*queue_of(jobs[job_id].spec)):
             if link not in before:
-                name = link.limit.name
-                added[name] = added.get(name, 0) + 1
+                key = key_of(link)
+                added[key] = added.get(key, 0) + 1
 
-    def _fits(self, name: QueueName, gpus: int) -> bool:
-        queue = self._view.queues[name]
+    def _fits(self, key: QueueKey, gpus: int) -> bool:
+        queue = self._view.queues[key]
         return queue.running + gpus <= queue.limit.max_gpus + _SLACK
 
 
-def chain_of(view: ClusterView, queue: QueueName) -> Iterable[QueueView]:
-    """The limited queues that a job in `queue` counts in, nearest first; an unknown one counts in a known ancestor."""
-    name: str = queue
-    while name:
-        link = view.queues.get(QueueName(name))
-        if link is None:
-            name = name.rpartition(".")[0]
-        else:
-            yield link
-            name = link.limit.parent
+def queue_of(spec: JobSpec) -> QueueKey:
+    """Where a job counts."""
+    return spec.queue, spec.partition
 
 
-def is_too_large(view: ClusterView, queue: QueueName, gpus: int) -> bool:
+def key_of(link: QueueView) -> QueueKey:
+    """Under which the view lists a queue."""
+    return link.limit.name, link.limit.partition
+
+
+def is_sliced(view: ClusterView, spec: JobSpec) -> bool:
+    """Whether a job may be suspended for others; not where its queue has switched slicing off."""
+    chain = view.chain(spec.queue, spec.partition)
+    return not chain or "slicing" not in chain[0].limit.mechanisms_off
+
+
+def is_too_large(view: ClusterView, spec: JobSpec) -> bool:
     """Whether a gang could never run in its queue, even alone."""
-    return any(gpus > link.limit.max_gpus + _SLACK for link in chain_of(view, queue))
+    gpus = spec.gpus
+    return any(gpus > link.limit.max_gpus + _SLACK for link in view.chain(*queue_of(spec)))
 
 
-def full_queue(view: ClusterView, queue: QueueName, gpus: int, height_max: int) -> QueueView | None:
-    """The nearest queue whose residents would exceed M_q × H_max with this gang, or which could never run it."""
-    for link in chain_of(view, queue):
+def full_queue(view: ClusterView, spec: JobSpec, height_max: int) -> QueueView | None:
+    """The nearest queue that has no place for a gang.
+
+    Its residents would exceed M_q × H_max, or beside those that are never suspended there would be no device for it.
+    """
+    gpus = spec.gpus
+    for link in view.chain(*queue_of(spec)):
         most = link.limit.max_gpus + _SLACK
-        if gpus > most or link.resident + gpus > most * height_max:
+        if link.unsliced + gpus > most or link.resident + gpus > most * height_max:
             return link
     return None
 
 
-def binds(view: ClusterView, wanted: Iterable[tuple[QueueName, int]], devices: int) -> bool:
+def binds(view: ClusterView, wanted: Iterable[tuple[QueueKey, int]], devices: int) -> bool:
     """Whether a limit could matter in a domain, before anything dearer is computed.
 
     Args:
         view: the cluster now.
-        wanted: for each resident its queue and the GPUs it runs on now.
+        wanted: for each resident where it counts and the GPUs it runs on now.
         devices: of the whole domain.
     """
     if not view.queues:
         return False
-    running: dict[QueueName, int] = {}
+    running: dict[QueueKey, int] = {}
     for queue, gpus in wanted:
         running[queue] = running.get(queue, 0) + gpus
-    return any(view.headroom(queue)[0] + gpus < devices for queue, gpus in running.items())
+    return any(view.headroom(*queue)[0] + gpus < devices for queue, gpus in running.items())

@@ -52,7 +52,7 @@ from gandiva_core.policies.refusals import (
     pause,
     was_refused,
 )
-from gandiva_core.policies.sets import Ask, can_ever_host, is_possible, spread
+from gandiva_core.policies.sets import Ask, can_ever_host, is_possible, room_on, spread
 
 STARVING = "starving"
 
@@ -285,7 +285,7 @@ def _heads(view: ClusterView) -> list[JobView]:
 
 
 def _can_ever_run(view: ClusterView, spec: JobSpec) -> bool:
-    return not is_too_large(view, spec.queue, spec.gpus) and is_possible(
+    return not is_too_large(view, spec) and is_possible(
         Ask.of(spec), view.servers.values()
     )
 
@@ -301,8 +301,8 @@ class _Room:
             if self._is_free:
                 key, room = (server.partition, 0), max(0, server.gpus - state.allocated)
             else:
-                limit = server.gpus * (height_max if server.can_suspend else 1)
-                key, room = (server.partition, state.affinity), max(0, limit - state.allocated)
+                key = (server.partition, state.affinity)
+                room = max(0, room_on(state, height_max) - state.allocated)
             self._by_key[key] = self._by_key.get(key, 0) + room
 
     def may_take(self, spec: JobSpec) -> bool:

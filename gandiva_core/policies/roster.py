@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from gandiva_core.model.job import JobPhase
 from gandiva_core.model.placement import Binding
-from gandiva_core.model.units import JobId, QueueName, ServerId
+from gandiva_core.model.units import JobId, QueueKey, ServerId
 from gandiva_core.model.view import ClusterView, JobView, Memory, ServerView
 from gandiva_core.policies.devices import mask_of
 from gandiva_core.policies.shares import fill
@@ -72,9 +72,10 @@ class Seat:
         #: When it last stopped; what never ran has rested longest, what runs has not rested.
 
     @property
-    def queue(self) -> QueueName:
-        """Its queue."""
-        return self.job.spec.queue
+    def queue(self) -> QueueKey:
+        """Where it counts."""
+        spec = self.job.spec
+        return spec.queue, spec.partition
 
     def masks(
         self, servers: Sequence[ServerId], bindings: tuple[Binding, ...] | None = None

@@ -41,6 +41,19 @@ class Ask(msgspec.Struct, frozen=True):
         )
 
 
+def room_on(view: ServerView, height_max: int) -> int:
+    """Most GPUs that residents of a server may ask for.
+
+    Every device counts `height_max` times, except those of residents that are never suspended; a server on which
+    nothing can suspend a job is never shared (DESIGN §4).
+    """
+    gpus = view.server.gpus
+    if height_max == 1 or not view.server.can_suspend:
+        return gpus
+    unshared = min(gpus, view.unsliced)
+    return unshared + (gpus - unshared) * height_max
+
+
 def can_ever_host(ask: Ask, server: Server) -> bool:
     """Whether one server holds the whole gang when it is empty."""
     return (

@@ -146,6 +146,7 @@ def spec_of(job: TraceJob, portion: Portion, gpus_by_worker: Sequence[int]) -> J
         user=job.user or DEFAULT_USER,
         weight=job.weight,
         priority_class=job.priority_class,
+        priority=job.priority_class,
         model=job.model,
     )
 

@@ -19,6 +19,9 @@ MAP_REDUCE_1_PREFIX = "mapred.capacity-scheduler."
 QUEUE_DEPTH_MAX = 50
 
 _LABELS = ".accessible-node-labels"
+_FAIR = {"fair", "FairOrderingPolicy"}
+MECHANISMS = ("slicing", "packing", "migration", "growshrink")
+"""What a queue can switch: ``yarn.scheduler.capacity.<queue>.gandiva.<mechanism>``."""
 _TELLING_SUFFIXES = (".capacity", ".maximum-capacity", ".state", ".queues")
 
 
@@ -39,6 +42,7 @@ class Queue(msgspec.Struct, frozen=True):
         labels: partitions it may use beside the default one; `ANY_LABEL` alone means all.
         default_label: label of an application that names none; empty for the default partition.
         ordering_policy: ``fifo``, ``fair`` or a class name.
+        mechanisms_off: Gandiva's mechanisms that are switched off here or above, and not on again.
     """
 
     path: str
@@ -48,6 +52,12 @@ class Queue(msgspec.Struct, frozen=True):
     labels: tuple[str, ...] = ()
     default_label: str = ""
     ordering_policy: str = "fifo"
+    mechanisms_off: tuple[str, ...] = ()
+
+    @property
+    def ordering(self) -> str:
+        """``fair`` or, for every other policy, ``fifo``."""
+        return "fair" if self.ordering_policy.rpartition(".")[2] in _FAIR else "fifo"
 
     def reaches(self, partition: str) -> bool:
         """Whether its applications may run there."""
@@ -74,7 +84,7 @@ def read_queues(site: SiteConfiguration) -> QueueTree:
     """
     if not site.texts(f"{PREFIX}{ROOT}.queues"):
         raise _no_queues(site)
-    return {queue.path: queue for queue in _walk(site, ROOT, "", ())}
+    return {queue.path: queue for queue in _walk(site, ROOT, "", (), ())}
 
 
 def leaves(tree: QueueTree) -> tuple[Queue, ...]:
@@ -97,7 +107,11 @@ def check_queues(site: SiteConfiguration, tree: QueueTree) -> Iterator[Finding]:
 
 
 def _walk(
-    site: SiteConfiguration, path: str, parent: str, inherited: tuple[str, ...]
+    site: SiteConfiguration,
+    path: str,
+    parent: str,
+    inherited: tuple[str, ...],
+    off_above: tuple[str, ...],
 ) -> Iterator[Queue]:
     if path.count(".") > QUEUE_DEPTH_MAX:
         raise InputError(site.describe(f"{PREFIX}{parent}.queues"), path, "queues less deep")
@@ -106,6 +120,7 @@ def _walk(
     if len(set(names)) != len(names):
         raise InputError(site.describe(f"{key}.queues"), ",".join(names), "each queue once")
     labels = _labels(site, path, inherited)
+    off = _mechanisms_off(site, path, off_above)
     yield Queue(
         path=path,
         parent=parent,
@@ -114,9 +129,25 @@ def _walk(
         labels=labels,
         default_label=site.text(f"{key}.default-node-label-expression"),
         ordering_policy=site.text(f"{key}.ordering-policy", "fifo"),
+        mechanisms_off=off,
     )
     for name in names:
-        yield from _walk(site, f"{path}.{name}", path, labels)
+        yield from _walk(site, f"{path}.{name}", path, labels, off)
+
+
+def _mechanisms_off(
+    site: SiteConfiguration, path: str, off_above: tuple[str, ...]
+) -> tuple[str, ...]:
+    """A queue that says nothing has its parent's switches; all are on at the root."""
+    off: list[str] = []
+    for mechanism in MECHANISMS:
+        key = f"{PREFIX}{path}.gandiva.{mechanism}"
+        text = site.text(key).lower()
+        if text not in {"", "true", "false"}:
+            raise InputError(site.describe(key), text, "true or false")
+        if text == "false" or (not text and mechanism in off_above):
+            off.append(mechanism)
+    return tuple(off)
 
 
 def _labels(site: SiteConfiguration, path: str, inherited: tuple[str, ...]) -> tuple[str, ...]:

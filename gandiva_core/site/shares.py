@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
@@ -63,7 +64,7 @@ def shares(
 
 
 def gpu_limits(tree: QueueTree, gpus: Mapping[str, int]) -> tuple[QueueLimit, ...]:
-    """The engine's limits: G_q and M_q of each queue, root included, in physical GPUs over all partitions.
+    """The engine's limits: G_q and M_q of each queue, root included, in each partition's physical GPUs.
 
     Args:
         tree: the queues.
@@ -72,16 +73,29 @@ def gpu_limits(tree: QueueTree, gpus: Mapping[str, int]) -> tuple[QueueLimit, ..
     Raises:
         InputError: as `shares`.
     """
-    by_partition = {partition: shares(tree, count, partition) for partition, count in gpus.items()}
-    return tuple(_limit(queue, by_partition, gpus) for queue in tree.values())
+    return tuple(
+        QueueLimit(
+            QueueName(path),
+            share.guaranteed_ratio * count,
+            share.maximum_ratio * count,
+            tree[path].parent,
+            partition,
+            tree[path].ordering,
+            tree[path].mechanisms_off,
+        )
+        for partition, count in sorted(gpus.items())
+        for path, share in shares(tree, count, partition).items()
+    )
 
 
 def check_partitions(tree: QueueTree, gpus: Mapping[str, int]) -> Iterator[Finding]:
     """Leaves whose GPUs all lie where an application without a label never asks (case H01)."""
-    limits = {str(limit.name): limit for limit in gpu_limits(tree, gpus)}
+    allowed: Counter[str] = Counter()
+    for limit in gpu_limits(tree, gpus):
+        allowed[limit.name] += limit.max_gpus > 0
     for queue in leaves(tree):
         home = queue.default_label or DEFAULT_PARTITION
-        if limits[queue.path].max_gpus > 0 and not gpus.get(home, 0):
+        if allowed[queue.path] and not gpus.get(home, 0):
             where = f"the partition {home!r}" if home else "the default partition"
             text = (
                 f"an application without a label expression asks in {where}, which has no GPU, and would "
@@ -99,20 +113,6 @@ def queue_with_gpu_amount(tree: QueueTree, partitions: Iterable[str]) -> str | N
                 if amount.kind is Kind.ABSOLUTE and amount.number > 0:
                     return queue.path
     return None
-
-
-def _limit(
-    queue: Queue, by_partition: Mapping[str, Mapping[str, Share]], gpus: Mapping[str, int]
-) -> QueueLimit:
-    guaranteed = sum(
-        by_partition[partition][queue.path].guaranteed_ratio * count
-        for partition, count in gpus.items()
-    )
-    highest = sum(
-        by_partition[partition][queue.path].maximum_ratio * count
-        for partition, count in gpus.items()
-    )
-    return QueueLimit(QueueName(queue.path), guaranteed, highest, queue.parent)
 
 
 def _amount(queue: Queue, partition: str, resource: str) -> Amount:

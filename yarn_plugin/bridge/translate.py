@@ -329,7 +329,7 @@ def _spec(app: Application, gang: Gang) -> JobSpec:
         name=app.name,
         queue=QueueName(app.queue),
         user=app.user,
-        priority_class=app.priority,
+        priority=app.priority,
         partition=app.asks[gang.members[0].key].label,
     )
 

@@ -47,7 +47,7 @@ class OrderedSubstrate:
     """Implements `gandiva_core.runtime.ports.Substrate` over GandivaScheduler.
 
     Everything the core learns came through the gateway and the translator; the harness is told only what users, nodes
-    and AMs do. What YARN does not carry (a job's weight and model, a server's accelerator type) is put beside it.
+    and AMs do. What YARN does not carry (a job's weight, class and model, a server's accelerator type) is put beside it.
 
     Args:
         rm: started with GandivaScheduler.
@@ -178,6 +178,7 @@ class OrderedSubstrate:
             event.job,
             name=planned.name,
             weight=planned.weight,
+            priority_class=planned.priority_class,
             model=planned.model,
             workers=planned.workers if same else event.job.workers,
         )
