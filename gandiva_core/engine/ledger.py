@@ -399,4 +399,8 @@ def is_over_limit(link: QueueState, height_max: int) -> bool:
 
 def is_over_height(server: ServerState, height_max: int) -> bool:
     """Whether residents exceed H_max, memory or vcores."""
-    return server.allocated > server.room(height_max) or server.memory_free_mib < 0 or server.vcores_free < 0
+    return (
+        server.allocated > server.room(height_max)
+        or server.memory_free_mib < 0
+        or server.vcores_free < 0
+    )

@@ -29,7 +29,16 @@ QueueKept = tuple[int, int, int, int, float, float, bool]
 class QueueState:
     """A queue's limit and use in one partition; implements `QueueView`."""
 
-    __slots__ = ("demand", "gpu_s", "is_overfull", "limit", "resident", "running", "since_s", "unsliced")
+    __slots__ = (
+        "demand",
+        "gpu_s",
+        "is_overfull",
+        "limit",
+        "resident",
+        "running",
+        "since_s",
+        "unsliced",
+    )
 
     def __init__(self, limit: QueueLimit, since_s: float = 0.0, gpu_s: float = 0.0) -> None:
         self.limit = limit

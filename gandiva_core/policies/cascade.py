@@ -16,7 +16,14 @@ from gandiva_core.model.job import JobSpec
 from gandiva_core.model.units import ServerId
 from gandiva_core.model.view import ClusterView, ServerView
 from gandiva_core.policies.limits import full_queue, is_sliced
-from gandiva_core.policies.sets import Ask, can_ever_host, is_possible, room_on, smallest_set, spread
+from gandiva_core.policies.sets import (
+    Ask,
+    can_ever_host,
+    is_possible,
+    room_on,
+    smallest_set,
+    spread,
+)
 
 NOTHING: frozenset[ServerId] = frozenset()
 

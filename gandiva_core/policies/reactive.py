@@ -285,9 +285,7 @@ def _heads(view: ClusterView) -> list[JobView]:
 
 
 def _can_ever_run(view: ClusterView, spec: JobSpec) -> bool:
-    return not is_too_large(view, spec) and is_possible(
-        Ask.of(spec), view.servers.values()
-    )
+    return not is_too_large(view, spec) and is_possible(Ask.of(spec), view.servers.values())
 
 
 class _Room:

@@ -73,18 +73,19 @@ def gpu_limits(tree: QueueTree, gpus: Mapping[str, int]) -> tuple[QueueLimit, ..
     Raises:
         InputError: as `shares`.
     """
+    by_partition = {partition: shares(tree, count, partition) for partition, count in gpus.items()}
     return tuple(
         QueueLimit(
             QueueName(path),
-            share.guaranteed_ratio * count,
-            share.maximum_ratio * count,
-            tree[path].parent,
+            by_partition[partition][path].guaranteed_ratio * count,
+            by_partition[partition][path].maximum_ratio * count,
+            queue.parent,
             partition,
-            tree[path].ordering,
-            tree[path].mechanisms_off,
+            queue.ordering,
+            queue.mechanisms_off,
         )
         for partition, count in sorted(gpus.items())
-        for path, share in shares(tree, count, partition).items()
+        for path, queue in tree.items()
     )
 
 

@@ -35,7 +35,7 @@ def adopt(scene: Scene, spec: JobSpec, *servers: str) -> Outcome:
 
 def use(scene: Scene, queue: str) -> tuple[int, int]:
     """Running and resident GPUs."""
-    found = scene.engine.view.queues[QueueName(queue)]
+    found = scene.engine.view.queues[QueueName(queue), ""]
     return found.running, found.resident
 
 
@@ -85,7 +85,7 @@ class TestBooks:
             adopt(scene, job(name), "s1")
         state = scene.engine.view
         assert isinstance(state, State)
-        excused = (state.servers[ServerId("s1")], state.queues[QueueName("root")])
+        excused = (state.servers[ServerId("s1")], state.queues[QueueName("root"), ""])
         found = []
         for name in "abcdef":
             found.append([each.is_overfull for each in excused])

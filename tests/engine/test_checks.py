@@ -145,7 +145,7 @@ class TestQueueLimits:
             scene.submit(job(name, queue="root.small"), "s1")
         scene.submit(job("c", queue="root.small"))
         assert scene.refusal(place("c", "s1")) == "queue root.small has 2 resident GPUs of 2"
-        assert scene.engine.view.headroom(scene.job("c").spec.queue) == (1.0, 0.0)
+        assert scene.engine.view.headroom(scene.job("c").spec.queue, "") == (1.0, 0.0)
 
     def test_residents_of_the_parent(self) -> None:
         scene = self.scene(small=4, root=1)
@@ -168,9 +168,9 @@ class TestQueueLimits:
             scene.settle(job(name, queue="root.small"), "s1")
         scene.start("a", on("s1", 0))
         switch_id = scene.switch(suspend=["a"], run=[run("b", on("s1", 0))])
-        assert scene.engine.view.queues[scene.job("a").spec.queue].running == 1
+        assert scene.engine.view.queues[scene.job("a").spec.queue, ""].running == 1
         scene.switched(switch_id, stopped=["a"], started=["b"])
-        assert scene.engine.view.queues[scene.job("a").spec.queue].running == 1
+        assert scene.engine.view.queues[scene.job("a").spec.queue, ""].running == 1
 
     def test_device_handed_to_another_queue_counts_in_both_until_it_is_given(self) -> None:
         scene = self.scene()
@@ -187,9 +187,9 @@ class TestQueueLimits:
     def test_unknown_queue_counts_in_its_nearest_known_ancestor(self) -> None:
         scene = self.scene()
         scene.submit(job("a", 2, queue="root.small.user1"), "s1", "s1")
-        assert scene.engine.view.headroom(scene.job("a").spec.queue) == (1.0, 0.0)
+        assert scene.engine.view.headroom(scene.job("a").spec.queue, "") == (1.0, 0.0)
 
     def test_without_a_limit_headroom_is_infinite(self) -> None:
         scene = Scene(server("s1"))
         scene.submit(job("a"))
-        assert scene.engine.view.headroom(scene.job("a").spec.queue) == (math.inf, math.inf)
+        assert scene.engine.view.headroom(scene.job("a").spec.queue, "") == (math.inf, math.inf)

@@ -35,7 +35,7 @@ def broken_state() -> State:
     return state
 
 
-def _set(kind: str, key: str, attribute: str, value: object) -> Callable[[State], None]:
+def _set(kind: str, key: object, attribute: str, value: object) -> Callable[[State], None]:
     return lambda state: setattr(getattr(state, kind)[key], attribute, value)
 
 
@@ -79,12 +79,24 @@ BREAKS: dict[str, tuple[Callable[[State], None], str]] = {
     "vcores": (_set("servers", "s1", "vcores_free", 7), "server s1: free: found"),
     "affinity of an empty server": (_set("servers", "s2", "affinity", 2), "s2: affinity: found 2"),
     "affinity of a used one": (_set("servers", "s1", "affinity", 0), "s1: affinity: found 0"),
-    "height": (lambda state: setattr(state, "height_max", 0), "at most 4 × 0 GPUs"),
+    "height": (lambda state: setattr(state, "height_max", 0), "at most 0 GPUs on 4"),
     "running of a queue": (
-        _set("queues", "root", "running", 9),
+        _set("queues", ("root", ""), "running", 9),
         "queue root: found 9 running and 4 resident GPUs",
     ),
-    "use of a queue": (_set("queues", "root", "resident", 3), "queue root: use: found (3, 3)"),
+    "demand of a queue": (
+        _set("queues", ("root", ""), "demand", 3),
+        "queue root: use: found (3, 4, 0, 3)",
+    ),
+    "unsliced of a queue": (
+        _set("queues", ("root", ""), "unsliced", 3),
+        "queue root: use: found (3, 4, 3, 5)",
+    ),
+    "unsliced": (_set("servers", "s1", "unsliced", 1), "server s1: unsliced: found 1; expected 0"),
+    "use of a queue": (
+        _set("queues", ("root", ""), "resident", 3),
+        "queue root: use: found (3, 3, 0, 5)",
+    ),
     "a waiting job not in the queue": (lambda state: state.queue.clear(), "queue: found []"),
     "queue keys": (lambda state: state.queue_sequences.clear(), "queue: found []"),
     "order of jobs": (_set("jobs", "r", "sequence", 9), "ordered by sequence"),

@@ -37,7 +37,9 @@ class Books:
 
     def submit(self, name: str, gpus: int) -> JobState:
         spec = job(name, gpus)
-        each = JobState(spec, self.state.next_sequence, 0.0, self.state.chain(spec.queue))
+        each = JobState(
+            spec, self.state.next_sequence, 0.0, self.state.chain(spec.queue, spec.partition)
+        )
         self.ledger.add_job(each)
         self.life.enqueue(each, WHY)
         return each

@@ -28,7 +28,7 @@ def books(view: ClusterView) -> dict[str, object]:
     found: dict[str, object] = {
         key: (s.allocated, s.affinity, dict(s.residents)) for key, s in view.servers.items()
     }
-    found.update((key, (queue.running, queue.resident)) for key, queue in view.queues.items())
+    found.update((key[0], (q.running, q.resident)) for key, q in view.queues.items())
     return found
 
 

@@ -106,6 +106,62 @@ def test_each_partition_has_its_own_shares(load_site: Load) -> None:
     assert (limits["root.train"][0], limits["root.batch"][0]) == (12, 4)
 
 
+def test_limits_are_told_a_partition_apart(load_site: Load) -> None:
+    """DESIGN §4: G and M per queue and partition, in that partition's physical GPUs."""
+    keys = {
+        "root.queues": "a,b",
+        "root.a.capacity": "50",
+        "root.b.capacity": "50",
+        "root.accessible-node-labels": "fast",
+        "root.accessible-node-labels.fast.capacity": "100",
+        "root.a.accessible-node-labels.fast.capacity": "25",
+        "root.a.accessible-node-labels.fast.maximum-capacity": "75",
+        "root.b.accessible-node-labels.fast.capacity": "75",
+    }
+    found = gpu_limits(tree_of(load_site, keys), {"fast": 8, "": 4})
+    figures = [(each.partition, each.name, each.guaranteed_gpus, each.max_gpus) for each in found]
+    assert figures == [
+        ("", "root", 4, 4),
+        ("", "root.a", 2, 4),
+        ("", "root.b", 2, 4),
+        ("fast", "root", 8, 8),
+        ("fast", "root.a", 2, 6),
+        ("fast", "root.b", 6, 8),
+    ]
+
+
+def test_ordering_and_switched_off_mechanisms_come_along(load_site: Load) -> None:
+    """Per queue keys of Gandiva, inherited down the tree; a child may switch on again what its parent has off."""
+    keys = {
+        "root.queues": "a,b",
+        "root.a.queues": "x,y",
+        "root.a.capacity": "50",
+        "root.b.capacity": "50",
+        "root.a.x.capacity": "50",
+        "root.a.y.capacity": "50",
+        "root.b.ordering-policy": "fair",
+        "root.a.gandiva.slicing": "false",
+        "root.a.gandiva.packing": "FALSE",
+        "root.a.y.gandiva.slicing": "true",
+    }
+    found = {each.name: each for each in gpu_limits(tree_of(load_site, keys), {"": 8})}
+    off = {name.rpartition(".")[2]: each.mechanisms_off for name, each in found.items()}
+    assert off == {
+        "root": (),
+        "a": ("slicing", "packing"),
+        "x": ("slicing", "packing"),
+        "y": ("packing",),
+        "b": (),
+    }
+    assert [name for name, each in found.items() if each.ordering == "fair"] == ["root.b"]
+
+
+def test_a_switch_is_true_or_false(load_site: Load) -> None:
+    keys = {"root.queues": "a", "root.a.capacity": "100", "root.a.gandiva.slicing": "maybe"}
+    with pytest.raises(InputError, match="maybe"):
+        tree_of(load_site, keys)
+
+
 def test_a_queue_without_access_to_the_gpus_has_none(load_site: Load) -> None:
     """H01's shape: all labelled GPUs belong to one queue, whose applications do not ask there by themselves."""
     tree = tree_of(

@@ -47,7 +47,8 @@ class OrderedSubstrate:
     """Implements `gandiva_core.runtime.ports.Substrate` over GandivaScheduler.
 
     Everything the core learns came through the gateway and the translator; the harness is told only what users, nodes
-    and AMs do. What YARN does not carry (a job's weight, class and model, a server's accelerator type) is put beside it.
+    and AMs do. What YARN does not carry (a job's weight, class and model, a server's accelerator type) is put
+    beside it.
 
     Args:
         rm: started with GandivaScheduler.
