@@ -42,6 +42,8 @@ class Key(msgspec.Struct, frozen=True):
         reason: why it exists and why this default, for the administrator.
         reader: who reads it.
         field: the attribute of `Settings` that it sets; empty where only the plug-in reads it.
+        words: the values there are; empty where any will do.
+        least: the smallest whole number, of keys that only the plug-in reads; `Settings` bounds the others.
     """
 
     name: str
@@ -50,6 +52,8 @@ class Key(msgspec.Struct, frozen=True):
     reason: str
     reader: Reader
     field: str = ""
+    words: tuple[str, ...] = ()
+    least: int = 0
 
     @property
     def environment_name(self) -> str:
@@ -97,6 +101,7 @@ KEYS: tuple[Key, ...] = (
         default="observe",
         reason="observe: decisions are journalled, stock schedules; place: gangs without sharing; full: all of it.",
         reader=Reader.PLUGIN,
+        words=("observe", "place", "full"),
     ),
     Key(
         name=PREFIX + "queues",
@@ -139,6 +144,7 @@ KEYS: tuple[Key, ...] = (
         default="wait",
         reason="While the core is silent, GPU asks wait, or (exclusive) stock serves them on physical GPUs.",
         reader=Reader.PLUGIN,
+        words=("wait", "exclusive"),
     ),
     Key(
         name=PREFIX + "recovery.hold-ms",
@@ -174,6 +180,7 @@ KEYS: tuple[Key, ...] = (
         default="30000",
         reason="An idle connection of the bridge is closed after this: thirty long polls.",
         reader=Reader.PLUGIN,
+        least=1,
     ),
     Key(
         name=PREFIX + "bridge.events.max",
@@ -181,6 +188,7 @@ KEYS: tuple[Key, ...] = (
         default="100000",
         reason="Events kept for a core that does not fetch them; then all are dropped for one resync. About 50 MB.",
         reader=Reader.PLUGIN,
+        least=1,
     ),
 )
 

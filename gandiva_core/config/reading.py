@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 
@@ -12,6 +13,11 @@ from pydantic import ValidationError
 from gandiva_core.config.keys import BY_ENVIRONMENT_NAME, BY_NAME, PREFIX, Key, Unit
 from gandiva_core.config.settings import Settings
 from gandiva_core.model.errors import InputError
+
+WHOLE_MAX = 2**31 - 1
+"""Java's greatest int: the plug-in reads the same keys."""
+
+_WHOLE = re.compile(r"[-+]?[0-9]+")
 
 
 class Located(msgspec.Struct, frozen=True):
@@ -73,7 +79,7 @@ def _fields(merged: Source) -> dict[str, float | str]:
 
 
 def _value_problem(key: Key, located: Located) -> Iterator[InputError]:
-    """The one thing wrong with this value, if anything; bounds of the plug-in's own keys are the plug-in's."""
+    """The one thing wrong with this value, if anything."""
     try:
         value = _parse(key, located)
         Settings.model_validate({key.field: value} if key.field else {})
@@ -95,11 +101,11 @@ def _parse(key: Key, located: Located) -> float | str:
     try:
         match key.unit:
             case Unit.TEXT:
-                return text
+                return _word(key, text)
             case Unit.MILLISECONDS:
-                return int(text) / 1000
+                return _whole(key, text) / 1000
             case Unit.COUNT:
-                return int(text)
+                return _whole(key, text)
             case Unit.QUANTA:
                 return _finite(text)
             case Unit.FLAG:
@@ -108,6 +114,24 @@ def _parse(key: Key, located: Located) -> float | str:
         raise InputError(
             f"{located.place}: {key.name}", repr(located.value), _stated(key)
         ) from None
+
+
+def _word(key: Key, text: str) -> str:
+    """Any text, or one of the key's words in any case, as the plug-in takes them."""
+    if key.words and text.lower() not in key.words:
+        raise ValueError(text)
+    return text
+
+
+def _whole(key: Key, text: str) -> int:
+    """As Java reads an int: ASCII digits, 32 bits."""
+    if not _WHOLE.fullmatch(text):
+        raise ValueError(text)
+    value = int(text)
+    too_small = not key.field and value < key.least
+    if too_small or abs(value) > WHOLE_MAX:
+        raise OverflowError(text)
+    return value
 
 
 def _flag(text: str) -> bool:
@@ -133,6 +157,10 @@ def _stated(key: Key) -> str:
         Unit.FLAG: "true or false",
         Unit.TEXT: "text",
     }[key.unit]
+    if key.words:
+        wanted = " or ".join(key.words)
+    elif not key.field and key.unit in (Unit.COUNT, Unit.MILLISECONDS):
+        wanted = f"{wanted}, at least {key.least}"
     return f"{wanted}, default {key.default}" if key.default else wanted
 
 

@@ -8,7 +8,7 @@ from gandiva_core.model.errors import InputError
 from gandiva_core.site.configuration import SiteConfiguration
 from gandiva_core.site.findings import Finding, Severity
 from gandiva_core.site.queues import MAP_REDUCE_1_PREFIX, PREFIX, check_queues, read_queues
-from gandiva_core.site.resource_types import GPU, TYPES_KEY, check_resource_types
+from gandiva_core.site.resource_types import GPU, TYPES_KEY, check_resource_types, declared
 from gandiva_core.site.shares import check_partitions
 
 CALCULATOR_KEY = PREFIX + "resource-calculator"
@@ -39,8 +39,8 @@ def require_valid_baseline(site: SiteConfiguration) -> None:
         if finding.severity is Severity.ERROR:
             listed = ",".join(site.texts(TYPES_KEY)) or "nothing set"
             raise InputError(
-                f"invalid baseline: {finding.place}: {TYPES_KEY}",
-                f"{listed!r}: {finding.text}",
+                f"invalid baseline: {finding.place}: {finding.subject}",
+                f"{listed!r}: {finding.found}",
                 f"{GPU} and no mandatory type",
             )
     _require_dominant(site)
@@ -60,6 +60,25 @@ def _require_dominant(site: SiteConfiguration) -> None:
     )
 
 
+def check_calculator(site: SiteConfiguration) -> Iterator[Finding]:
+    """A calculator that counts no GPU (case A02); with any type declared, Hadoop 3.4 does not even start with it."""
+    found = calculator(site)
+    if found == DOMINANT_CALCULATOR:
+        return
+    set_there = site.raw(CALCULATOR_KEY) is not None
+    told = found if set_there else f"nothing set, so {found}"
+    refuses = found == DEFAULT_CALCULATOR and len(declared(site)) > 2
+    effect = "the ResourceManager refuses to start" if refuses else "GPUs are not counted"
+    yield Finding(
+        Severity.ERROR if refuses else Severity.WARNING,
+        site.place(CALCULATOR_KEY),
+        CALCULATOR_KEY,
+        told,
+        DOMINANT_CALCULATOR,
+        f"{effect}: set it",
+    )
+
+
 def check_site(site: SiteConfiguration, gpus: Mapping[str, int]) -> Iterator[Finding]:
     """Everything to say about a site's files, reading and queues included.
 
@@ -71,13 +90,13 @@ def check_site(site: SiteConfiguration, gpus: Mapping[str, int]) -> Iterator[Fin
         InputError: queues that Hadoop would not load either.
     """
     yield from site.findings
-    if calculator(site) != DOMINANT_CALCULATOR:
-        text = "is not the DominantResourceCalculator: the stock scheduler counts memory only and no GPU"
-        yield Finding(Severity.WARNING, site.place(CALCULATOR_KEY), CALCULATOR_KEY, text)
+    yield from check_calculator(site)
     scheduler = site.text(SCHEDULER_KEY, CAPACITY_SCHEDULER)
     if scheduler not in (CAPACITY_SCHEDULER, GANDIVA_SCHEDULER):
-        text = f"is {scheduler}; a replay sets the class of its arms in its place"
-        yield Finding(Severity.WARNING, site.place(SCHEDULER_KEY), SCHEDULER_KEY, text)
+        text = "a replay sets the class of its arms in its place"
+        expected = f"{CAPACITY_SCHEDULER} or {GANDIVA_SCHEDULER}"
+        place = site.place(SCHEDULER_KEY)
+        yield Finding(Severity.WARNING, place, SCHEDULER_KEY, scheduler, expected, text)
     yield from check_resource_types(site)
     tree = read_queues(site)
     yield from check_queues(site, tree)

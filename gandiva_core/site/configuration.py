@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gandiva_core.config.reading import Located
 from gandiva_core.model.errors import InputError
+from gandiva_core.site.deprecation import new_names
 from gandiva_core.site.expansion import expand
 from gandiva_core.site.findings import Finding, Severity
 from gandiva_core.site.hadoop_xml import Property, read_file
 
 FILES = ("core-site.xml", "yarn-site.xml", "resource-types.xml", "capacity-scheduler.xml")
 """What a ResourceManager reads, in its order: a later file wins."""
+NODE_FILES = ("core-site.xml", "yarn-site.xml", "resource-types.xml", "node-resources.xml")
+"""What a NodeManager reads."""
+CLIENT_FILES = ("core-site.xml", "yarn-site.xml", "resource-types.xml")
+"""What a client reads, and an application master."""
+ALL_FILES = (*NODE_FILES, "capacity-scheduler.xml")
 
 READ_BY_OTHERS = {
-    "fair-scheduler.xml": "is the FairScheduler's; neither Gandiva nor the CapacityScheduler reads it",
+    "fair-scheduler.xml": "a file of the FairScheduler; neither Gandiva nor the CapacityScheduler reads it",
 }
 NOT_SET = "not set"
 
@@ -51,13 +57,17 @@ class SiteConfiguration:
 
     @classmethod
     def load(
-        cls, conf_dir: Path, environment: Mapping[str, str] | None = None
+        cls,
+        conf_dir: Path,
+        environment: Mapping[str, str] | None = None,
+        names: Sequence[str] = FILES,
     ) -> SiteConfiguration:
-        """Reads the files of `FILES` that are in a folder.
+        """Reads those of a daemon's files that are in a folder.
 
         Args:
             conf_dir: a Hadoop configuration folder.
             environment: for ``${env.NAME}``.
+            names: the files, a later one wins.
 
         Raises:
             InputError: no such folder, none of the files in it, or a file that cannot be read.
@@ -65,19 +75,17 @@ class SiteConfiguration:
         if not conf_dir.is_dir():
             found = "a file" if conf_dir.exists() else "no such folder"
             raise InputError(str(conf_dir), found, "a folder with a Hadoop configuration")
-        paths = [path for path in (conf_dir / name for name in FILES) if path.exists()]
+        paths = [path for path in (conf_dir / name for name in names) if path.exists()]
         others = [name for name in READ_BY_OTHERS if (conf_dir / name).exists()]
         if not paths:
             found = f"only {', '.join(others)}" if others else "none of these"
-            raise InputError(str(conf_dir), found, f"at least one of {', '.join(FILES)}")
+            raise InputError(str(conf_dir), found, f"at least one of {', '.join(names)}")
         files: list[Path] = []
         properties = [item for path in paths for item in read_file(path, conf_dir, files)]
         site = cls(properties, environment, folder=str(conf_dir))
         site.files = tuple(dict.fromkeys(files))
         for name in others:
-            site.findings.append(
-                Finding(Severity.WARNING, str(conf_dir / name), name, READ_BY_OTHERS[name])
-            )
+            site.findings.append(_read_by_others(conf_dir / name))
         return site
 
     def get(self, key: str) -> str | None:
@@ -86,14 +94,14 @@ class SiteConfiguration:
         Raises:
             InputError: references that go in a circle.
         """
-        item = self._values.get(key)
-        if item is None or item.value is None:
+        value = self.raw(key)
+        if value is None:
             return None
-        return expand(item.value, self._lookup, self._environment, self.describe(key))
+        return expand(value, self._lookup, self._environment, self.describe(key))
 
     def raw(self, key: str) -> str | None:
-        """The value as written."""
-        item = self._values.get(key)
+        """The value as written; an old name means the new one."""
+        item = self._values.get(next(iter(new_names(key)), key))
         return None if item is None else item.value
 
     def place(self, key: str) -> str:
@@ -160,24 +168,49 @@ class SiteConfiguration:
         if item.value is None:
             # <value></value> is common and harmless: Hadoop's default holds.
             if len(item.names) > 1:
-                self._warn(item, f"has names {_listed(item)} and no value; Hadoop ignores it")
+                found = f"names {_listed(item)} and no value"
+                self._warn(item, found, "one name and a value", "Hadoop ignores it: mend it")
             return
         if len(item.names) > 1:
-            self._warn(item, f"has names {_listed(item)}; the last one counts")
-        before = self._values.get(item.name)
-        if item.name in self._finals and before is not None:
-            self._warn(item, f"is ignored: {before.place} made it final")
+            self._warn(item, f"names {_listed(item)}", "one name", "the last one counts")
+        newer = new_names(item.name)
+        if newer:
+            text = f"Hadoop reads it as {', '.join(newer)}: write that"
+            self._warn(item, "a deprecated key", ", ".join(newer), text)
+        for name in newer or (item.name,):
+            self._set(name, item)
+
+    def _set(self, name: str, item: Property) -> None:
+        before = self._values.get(name)
+        if name in self._finals and before is not None:
+            found = f"a value that is ignored: {before.place} made the key final"
+            self._warn(item, found, "the key once, or not final", "remove one of them")
             return
         if before is not None and before.file == item.file and before.value != item.value:
-            self._warn(item, f"is set twice in this file; this one wins over line {before.line}")
-        self._values[item.name] = item
+            found = f"the key set twice in this file, {before.value!r} in line {before.line}"
+            self._warn(item, found, "it once", f"this one wins: remove line {before.line}")
+        self._values[name] = item
         if item.is_final:
-            self._finals.add(item.name)
+            self._finals.add(name)
 
-    def _warn(self, item: Property, text: str) -> None:
+    def _warn(self, item: Property, found: str, expected: str, advice: str) -> None:
         subject = item.names[0] if item.names else item.name
-        self.findings.append(Finding(Severity.WARNING, item.place, subject, text))
+        self.findings.append(
+            Finding(Severity.WARNING, item.place, subject, found, expected, advice)
+        )
 
 
 def _listed(item: Property) -> str:
     return " and ".join(repr(name) for name in item.names)
+
+
+def _read_by_others(path: Path) -> Finding:
+    advice = "nothing in it counts: write its queues into capacity-scheduler.xml"
+    return Finding(
+        Severity.WARNING,
+        str(path),
+        path.name,
+        READ_BY_OTHERS[path.name],
+        "no such file",
+        advice,
+    )

@@ -79,8 +79,8 @@ def read_queues(site: SiteConfiguration) -> QueueTree:
     """The tree under `root`.
 
     Raises:
-        InputError: no child of root (with a word on MapReduce 1 keys if there are such), a queue listed twice,
-            a value that is not a capacity, or a maximum below its capacity.
+        InputError: no child of root (with a word on MapReduce 1 keys if there are such), a queue listed twice, or
+            a value that is not a capacity.
     """
     if not site.texts(f"{PREFIX}{ROOT}.queues"):
         raise _no_queues(site)
@@ -100,10 +100,27 @@ def check_queues(site: SiteConfiguration, tree: QueueTree) -> Iterator[Finding]:
         if path is None or path in tree or path in told:
             continue
         told.add(path)
-        text = (
-            f"settings for {path}, which no queues key lists: they do nothing; list it or drop them"
+        found = f"settings for {path}, which no queues key lists"
+        above = f"{PREFIX}{path.rpartition('.')[0]}.queues"
+        advice = f"they do nothing: list it in {above} or remove them"
+        yield Finding(
+            Severity.WARNING, site.place(key), key, found, "a queue that is there", advice
         )
-        yield Finding(Severity.WARNING, site.place(key), key, text)
+    yield from _low_maxima(site, tree)
+
+
+def _low_maxima(site: SiteConfiguration, tree: QueueTree) -> Iterator[Finding]:
+    """A maximum below its capacity: Hadoop 3.4 loads it, and the capacity then counts as the maximum."""
+    for queue in tree.values():
+        for label, limits in queue.limits.items():
+            low, high = limits.capacity.uniform, limits.maximum.uniform
+            if low and high and low.kind is high.kind and low.number > high.number:
+                prefix = f"{PREFIX}{queue.path}" + (f"{_LABELS}.{label}" if label else "")
+                key = f"{prefix}.maximum-capacity"
+                expected = f"at least the capacity, {low.number:g}"
+                advice = "nobody can say which of the two counts: raise it or lower the capacity"
+                found = f"{high.number:g}"
+                yield Finding(Severity.WARNING, site.place(key), key, found, expected, advice)
 
 
 def _walk(
@@ -174,10 +191,6 @@ def _one_limit(site: SiteConfiguration, prefix: str, path: str) -> Limits:
     maximum = _capacity(site, f"{prefix}.maximum-capacity", FULL)
     if maximum.uniform is not None and maximum.uniform.number < 0:
         maximum = FULL  # -1 is Hadoop's way to say "no maximum of its own"
-    low, high = capacity.uniform, maximum.uniform
-    if low and high and low.kind is high.kind and low.number > high.number:
-        place = site.describe(f"{prefix}.maximum-capacity")
-        raise InputError(place, f"{high.number:g}", f"at least the capacity, {low.number:g}")
     return Limits(capacity, maximum)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from gandiva_core.site.configuration import SiteConfiguration
@@ -26,6 +27,8 @@ _KNOWN_SUFFIXES = frozenset(
         "increment-allocation",
     }
 )
+_NAME = re.compile(r"([A-Za-z][A-Za-z0-9]*(\.[A-Za-z0-9-]+)*/)?[A-Za-z][A-Za-z0-9._-]*")
+_WHOLE = re.compile(r"[-+]?[0-9]+")
 _OLD_SUFFIXES = {"minimum": "minimum-allocation", "maximum": "maximum-allocation"}
 
 
@@ -48,15 +51,25 @@ def gpu_maximum_allocation(site: SiteConfiguration) -> int:
 def check_resource_types(site: SiteConfiguration) -> Iterator[Finding]:
     """What is wrong with the declared types (cases H03, H04, H23)."""
     place = site.place(TYPES_KEY)
-    for name in site.texts(TYPES_KEY):
+    names = site.texts(TYPES_KEY)
+    for name in dict.fromkeys(names):
         if _redefines_mandatory(site, name):
-            text = f"lists {name}, which is always there; the ResourceManager refuses to start: remove it"
-            yield Finding(Severity.ERROR, place, TYPES_KEY, text)
+            yield _refused(site, name, "only types beside memory-mb and vcores", f"remove {name}")
+        elif names.count(name) > 1:
+            yield _refused(site, f"{name} twice", "each type once", "remove one")
+        elif not _NAME.fullmatch(name):
+            yield _refused(site, repr(name), "a name such as yarn.io/gpu", "correct it")
     if not has_gpu(site):
-        text = f"{GPU} not in {TYPES_KEY}: the ResourceManager counts no GPU; declare it"
-        yield Finding(Severity.ERROR, place, TYPES_KEY, text)
+        text = "the ResourceManager counts no GPU: declare it on every ResourceManager, node and client"
+        yield Finding(Severity.ERROR, place, TYPES_KEY, f"{GPU} not in {TYPES_KEY}", GPU, text)
     for name in declared(site):
         yield from _unknown_keys(site, f"{TYPES_KEY}.{name}.")
+        yield from _bad_values(site, name)
+
+
+def _refused(site: SiteConfiguration, found: str, expected: str, todo: str) -> Finding:
+    advice = f"the ResourceManager refuses to start: {todo}"
+    return Finding(Severity.ERROR, site.place(TYPES_KEY), TYPES_KEY, found, expected, advice)
 
 
 def _redefines_mandatory(site: SiteConfiguration, name: str) -> bool:
@@ -73,5 +86,24 @@ def _unknown_keys(site: SiteConfiguration, prefix: str) -> Iterator[Finding]:
         if suffix in _KNOWN_SUFFIXES:
             continue
         right = _OLD_SUFFIXES.get(suffix)
-        advice = f"write {prefix}{right}" if right else "Hadoop knows no such key"
-        yield Finding(Severity.WARNING, site.place(key), key, f"does nothing: {advice}")
+        expected = f"{prefix}{right}" if right else "a key that Hadoop knows"
+        advice = (
+            f"it does nothing: write {prefix}{right}" if right else "it does nothing: remove it"
+        )
+        yield Finding(Severity.WARNING, site.place(key), key, "an unknown key", expected, advice)
+
+
+def _bad_values(site: SiteConfiguration, name: str) -> Iterator[Finding]:
+    """What Hadoop does not parse: bounds in words, a type that is none, another unit for GPUs."""
+    checks = (
+        ("minimum-allocation", _WHOLE, "a whole number"),
+        ("maximum-allocation", _WHOLE, "a whole number"),
+        ("type", re.compile("COUNTABLE"), "COUNTABLE"),
+        *([("units", re.compile(""), "no unit")] if name == GPU else []),
+    )
+    for suffix, pattern, expected in checks:
+        key = f"{TYPES_KEY}.{name}.{suffix}"
+        if site.text(key) and not pattern.fullmatch(site.text(key)):
+            advice = "the ResourceManager refuses to start: correct it"
+            found = repr(site.text(key))
+            yield Finding(Severity.ERROR, site.place(key), key, found, expected, advice)

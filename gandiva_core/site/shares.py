@@ -99,10 +99,12 @@ def check_partitions(tree: QueueTree, gpus: Mapping[str, int]) -> Iterator[Findi
         if allowed[queue.path] and not gpus.get(home, 0):
             where = f"the partition {home!r}" if home else "the default partition"
             text = (
-                f"an application without a label expression asks in {where}, which has no GPU, and would "
-                f"wait for ever: set {queue.path}.default-node-label-expression"
+                "an application without a label expression asks there and would wait for ever: set "
+                f"{queue.path}.default-node-label-expression"
             )
-            yield Finding(Severity.WARNING, "capacity-scheduler.xml", queue.path, text)
+            expected = "a default label expression"
+            place, found = "capacity-scheduler.xml", f"no GPU in {where}"
+            yield Finding(Severity.WARNING, place, queue.path, found, expected, text)
 
 
 def queue_with_gpu_amount(tree: QueueTree, partitions: Iterable[str]) -> str | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gandiva_core.model.errors import InputError
-from gandiva_core.site.configuration import SiteConfiguration
+from gandiva_core.site.configuration import CLIENT_FILES, NODE_FILES, SiteConfiguration
 from gandiva_core.site.hadoop_xml import Property
 
 Load = Callable[[dict[str, str | dict[str, str]]], SiteConfiguration]
@@ -31,9 +31,9 @@ def test_in_one_file_the_last_wins_and_is_told(load_site: Load) -> None:
     body = f"<configuration>\n{line('a', 'old')}{line('a', 'new')}</configuration>"
     site = load_site({"capacity-scheduler.xml": body})
     assert site.get("a") == "new"
-    assert [finding.text for finding in site.findings] == [
-        "is set twice in this file; this one wins over line 2"
-    ]
+    (finding,) = site.findings
+    assert finding.found == "the key set twice in this file, 'old' in line 2"
+    assert finding.advice == "this one wins: remove line 2"
 
 
 def test_a_final_value_cannot_be_overridden(load_site: Load) -> None:
@@ -127,3 +127,25 @@ def test_a_file_nobody_reads_is_told(load_site: Load) -> None:
     (finding,) = site.findings
     assert "neither Gandiva nor the CapacityScheduler reads it" in finding.text
     assert str(finding).startswith("warning: ")
+
+
+def test_a_deprecated_name_is_read_as_the_new_one(load_site: Load) -> None:
+    """As Hadoop does while it reads: whichever of the two comes last wins."""
+    old, new = "yarn.resourcemanager.zk-address", "hadoop.zk.address"
+    site = load_site({"yarn-site.xml": {old: "zk1:2181", "a": f"${{{old}}}"}})
+    assert (site.get(new), site.get(old), site.get("a")) == ("zk1:2181",) * 3
+    assert list(site.keys()) == [new, "a"]
+    (finding,) = site.findings
+    assert (finding.subject, finding.expected) == (old, new)
+    later = load_site({"core-site.xml": {new: "zk1"}, "yarn-site.xml": {old: "zk2"}})
+    assert later.get(new) == "zk2"
+
+
+def test_each_daemon_reads_its_own_files(write_site: Callable[..., Path]) -> None:
+    folder = write_site(
+        {"node-resources.xml": {"a": "node"}, "capacity-scheduler.xml": {"a": "queues"}}
+    )
+    assert SiteConfiguration.load(folder).get("a") == "queues"
+    assert SiteConfiguration.load(folder, names=NODE_FILES).get("a") == "node"
+    with pytest.raises(InputError, match=r"at least one of core-site\.xml"):
+        SiteConfiguration.load(folder, names=CLIENT_FILES)

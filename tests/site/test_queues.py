@@ -9,6 +9,7 @@ import pytest
 from gandiva_core.model.errors import InputError
 from gandiva_core.site.capacities import Amount, Kind
 from gandiva_core.site.configuration import SiteConfiguration
+from gandiva_core.site.findings import Severity
 from gandiva_core.site.queues import PREFIX, QueueTree, check_queues, leaves, read_queues
 
 Load = Callable[[dict[str, str | dict[str, str]]], SiteConfiguration]
@@ -96,7 +97,6 @@ def test_settings_of_a_queue_that_is_not_listed_are_told_once(load_site: Load) -
         ({"mapred.capacity-scheduler.queue.default.capacity": "100"}, "MapReduce 1 keys"),
         ({"root.queues": "a,a"}, "a,a"),
         ({"root.queues": "a", "root.a.capacity": "much"}, "'much'"),
-        ({"root.queues": "a", "root.a.capacity": "50", "root.a.maximum-capacity": "40"}, "40"),
     ],
 )
 def test_what_hadoop_refuses_is_refused_with_file_line_and_key(
@@ -117,3 +117,18 @@ def test_a_tree_without_end_is_refused(load_site: Load) -> None:
         path += ".q"
     with pytest.raises(InputError, match="less deep"):
         tree_of(load_site, keys)
+
+
+def test_a_maximum_below_the_capacity_is_told(load_site: Load) -> None:
+    """A real ResourceManager loads it, in a label too."""
+    keys = {"root.queues": "a", "root.a.capacity": "100", "root.a.maximum-capacity": "40"}
+    label = "root.a.accessible-node-labels.g."
+    keys |= {f"{label}capacity": "100", f"{label}maximum-capacity": "30"}
+    site = load_site(
+        {"capacity-scheduler.xml": {f"{PREFIX}{key}": value for key, value in keys.items()}}
+    )
+    found = list(check_queues(site, read_queues(site)))
+    assert [(item.severity, item.found) for item in found] == [
+        (Severity.WARNING, "40"),
+        (Severity.WARNING, "30"),
+    ]

@@ -60,6 +60,24 @@ def test_a_mandatory_type_cannot_be_declared_again(
     assert all(finding.place.endswith("resource-types.xml:2") for finding in errors)
 
 
+@pytest.mark.parametrize(
+    ("keys", "found"),
+    [
+        ({"yarn.resource-types": "yarn.io/gpu,yarn.io/gpu"}, "yarn.io/gpu twice"),
+        ({"yarn.resource-types": "yarn.io/gpu,%x"}, "'%x'"),
+        (GPU_TYPE | {"yarn.resource-types.yarn.io/gpu.maximum-allocation": "all"}, "'all'"),
+        (GPU_TYPE | {"yarn.resource-types.yarn.io/gpu.units": "k"}, "'k'"),
+        (GPU_TYPE | {"yarn.resource-types.yarn.io/gpu.type": "countable"}, "'countable'"),
+    ],
+)
+def test_what_hadoop_cannot_read_is_an_error(
+    load_site: Load, keys: dict[str, str], found: str
+) -> None:
+    (finding,) = check_resource_types(load_site({"resource-types.xml": keys}))
+    assert finding.severity is Severity.ERROR
+    assert finding.found == found
+
+
 def test_names_from_old_documents_do_nothing_and_are_told(load_site: Load) -> None:
     """H23 b and c."""
     old = GPU_TYPE | {"yarn.resource-types.yarn.io/gpu.maximum": "4"}
@@ -71,4 +89,4 @@ def test_names_from_old_documents_do_nothing_and_are_told(load_site: Load) -> No
     assert gpu_maximum_allocation(load_site({"resource-types.xml": new})) == 4
     odd = GPU_TYPE | {"yarn.resource-types.yarn.io/gpu.colour": "4"}
     (finding,) = check_resource_types(load_site({"resource-types.xml": odd}))
-    assert "knows no such key" in finding.text
+    assert "it does nothing: remove it" in finding.text

@@ -1,0 +1,83 @@
+"""Per queue switches of mechanisms: `yarn.scheduler.capacity.<queue>.gandiva.<mechanism>`, inherited down the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+import msgspec
+
+from gandiva_core.site.configuration import SiteConfiguration
+from gandiva_core.site.findings import Finding, Severity
+from gandiva_core.site.queues import PREFIX, QueueTree
+
+MECHANISMS = ("slicing", "packing", "migration", "growshrink")
+MARK = ".gandiva."
+DEFAULT_PLACE = "default"
+
+
+class Switch(msgspec.Struct, frozen=True):
+    """One mechanism in one queue.
+
+    Attributes:
+        key: the queue's own key, set or not.
+        value: ``true`` or ``false``, as written where it is set.
+        place: file and line of the key in force, the queue's or one of its ancestors'; `DEFAULT_PLACE` for none.
+    """
+
+    key: str
+    value: str
+    place: str
+
+
+def switch_key(queue: str, mechanism: str) -> str:
+    """The key of a mechanism in a queue."""
+    return f"{PREFIX}{queue}{MARK}{mechanism}"
+
+
+def read_switches(site: SiteConfiguration, tree: QueueTree) -> tuple[Switch, ...]:
+    """Every queue's switches, parents first; a queue that says nothing has its parent's."""
+    found: dict[tuple[str, str], Switch] = {}
+    for queue in tree.values():
+        for mechanism in MECHANISMS:
+            key = switch_key(queue.path, mechanism)
+            above = found.get((queue.parent, mechanism))
+            value, place = (above.value, above.place) if above else ("true", DEFAULT_PLACE)
+            if site.text(key):
+                value, place = site.text(key), site.place(key)
+            found[queue.path, mechanism] = Switch(key, value, place)
+    return tuple(found.values())
+
+
+def check_switches(site: SiteConfiguration, tree: QueueTree) -> Iterator[Finding]:
+    """Switches of queues that are not there, of mechanisms that are not there, and values that are neither."""
+    for key in site.keys(PREFIX):
+        queue, mark, mechanism = key.removeprefix(PREFIX).rpartition(MARK)
+        if not mark:
+            continue
+        if mechanism not in MECHANISMS:
+            close = get_close_matches(mechanism, MECHANISMS, n=1, cutoff=0.6)
+            expected = f"{close[0]}?" if close else f"one of {', '.join(MECHANISMS)}"
+            yield _unused(site, key, f"no mechanism {mechanism!r}", expected)
+        elif queue not in tree:
+            likely = nearest_queue(queue, tree)
+            expected = f"{likely}?" if likely else f"one of {', '.join(tree)}"
+            yield _unused(site, key, f"no queue {queue}", expected)
+        elif site.text(key).lower() not in ("true", "false"):
+            found = repr(site.text(key))
+            advice = "the ResourceManager refuses to start: write one of the two"
+            yield Finding(Severity.ERROR, site.place(key), key, found, "true or false", advice)
+
+
+def nearest_queue(name: str, tree: QueueTree) -> str | None:
+    """The path that a name is probably meant to be: a leaf by its short name, or one that looks alike."""
+    ending = [path for path in tree if path.endswith(f".{name}")]
+    if ending:
+        return ending[0]
+    close = get_close_matches(name, tree, n=1, cutoff=0.6)
+    return close[0] if close else None
+
+
+def _unused(site: SiteConfiguration, key: str, found: str, expected: str) -> Finding:
+    advice = "it does nothing: correct it"
+    return Finding(Severity.WARNING, site.place(key), key, found, expected, advice)
