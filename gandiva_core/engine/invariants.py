@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
+from gandiva_core.engine.alike import Alike
 from gandiva_core.engine.domains import Domains
 from gandiva_core.engine.ledger import Ledger, is_over_height, is_over_limit, shares_of
 from gandiva_core.engine.state import JobState, QueueState, ServerState, State
@@ -63,6 +64,7 @@ def check_all(state: State) -> None:
     _check_orders(state)
     _check_queue_use(state)
     _check_domains(state)
+    _check_kinds(state)
 
 
 def _demand(holds: bool, what: str, found: object, expected: object) -> None:
@@ -218,6 +220,17 @@ def _check_queue_use(state: State) -> None:
 
 def _links(state: State, users: Iterable[JobId | None]) -> set[QueueState]:
     return {link for user in users if user is not None for link in state.jobs[user].chain}
+
+
+def _check_kinds(state: State) -> None:
+    fresh = Alike(state)
+    for server_id in state.servers:
+        fresh.touch(server_id)
+    found, expected = (
+        [[view.server.server_id for view in kind] for kind in kinds]
+        for kinds in (state.kinds, fresh.groups())
+    )
+    _demand(found == expected, "kinds of servers", found, expected)
 
 
 def _check_domains(state: State) -> None:

@@ -175,7 +175,12 @@ class Ledger:
         server = self.state.servers[server_id]
         self.undo.note(server.put_back, server.keep())
         self.moved_servers[server_id] = None
+        self._regroup(server_id)
         return server
+
+    def _regroup(self, server_id: ServerId) -> None:
+        self.state.alike.touch(server_id)
+        self.undo.note(self.state.alike.touch, server_id)
 
     def _by_sequence(self, residents: Mapping[JobId, int]) -> dict[JobId, int]:
         jobs = self.state.jobs
@@ -253,6 +258,7 @@ class Ledger:
 
     def _touch(self, binding: Binding) -> ServerState:
         self.touched_servers[binding.server_id] = None
+        self._regroup(binding.server_id)
         return self.state.servers[binding.server_id]
 
     # ------------------------------------------------------------------ queues
@@ -374,11 +380,13 @@ class Ledger:
             ordered = {**servers, server.server_id: joined}
         self.undo.write(self.state, "servers", ordered)
         self.moved_servers[server.server_id] = None
+        self._regroup(server.server_id)
 
     def remove_server(self, server_id: ServerId) -> None:
         """A server is gone; its residents were vacated before."""
         rest = {k: v for k, v in self.state.servers.items() if k != server_id}
         self.undo.write(self.state, "servers", rest)
+        self._regroup(server_id)
         self.state.domains.forget((server_id,))
         self.undo.note(self.state.domains.forget, (server_id,))
 

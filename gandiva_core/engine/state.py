@@ -7,15 +7,17 @@ are slotted: this is the hot path of every placement and every quantum.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gandiva_core.engine.alike import Alike
 from gandiva_core.engine.domains import Domains
 from gandiva_core.messages.decisions import Wait
 from gandiva_core.model.cluster import QueueLimit, Server
 from gandiva_core.model.job import JobPhase, JobSpec
 from gandiva_core.model.placement import Binding
 from gandiva_core.model.units import JobId, QueueKey, QueueName, ServerId
+from gandiva_core.model.view import ServerView
 
 UNDECIDED = Wait("undecided", "", "")
 """Why a job waits that its policy left undecided."""
@@ -252,6 +254,7 @@ class State:
     """Everything; implements `ClusterView`."""
 
     __slots__ = (
+        "alike",
         "chains",
         "domains",
         "ended",
@@ -294,6 +297,12 @@ class State:
         self.ended: dict[JobId, None] = {}
         #: The latest jobs that ended, so that a second JobSubmitted revives none.
         self.domains = Domains(self)
+        self.alike = Alike(self)
+
+    @property
+    def kinds(self) -> Sequence[Sequence[ServerView]]:
+        """Servers that placement cannot tell apart but by id, together; members by id, groups by their first."""
+        return self.alike.groups()
 
     def domain(self, server_id: ServerId) -> tuple[ServerId, ...]:
         """The slicing domain of a server, sorted (G-32).

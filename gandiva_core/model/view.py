@@ -169,6 +169,16 @@ class ClusterView(Protocol):
         """All servers, by id."""
 
     @property
+    def kinds(self) -> Sequence[Sequence[ServerView]]:
+        """All servers, those together that differ in nothing but id, rack, topology and who exactly is on them.
+
+        Equal within a kind are partition, can_suspend, sizes, M, `unsliced`, affinity, free memory and vcores, the
+        number of residents, and how many devices nobody holds or claims. Members are ordered by id, kinds by their
+        first member.
+        A large cluster has few, so a rule that looks at kinds costs no pass over all servers.
+        """
+
+    @property
     def jobs(self) -> Mapping[JobId, JobView]:
         """Live jobs only; a terminal job has left."""
 

@@ -1,4 +1,4 @@
-"""Where a gang goes: the cascade of G-21 with the tie-breaks of G-23, in one pass over the servers.
+"""Where a gang goes: the cascade of G-21 with the tie-breaks of G-23, in one pass over the kinds of servers.
 
 Memory and vcores are never inflated by the height (DESIGN §4): what a container asks for is also the host memory
 that its suspended job needs (G-46), so a server whose memory is asked for in full takes no resident at any height.
@@ -6,8 +6,9 @@ that its suspended job needs (G-46), so a server whose memory is asked for in fu
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from functools import cached_property
 
 import msgspec
 
@@ -71,8 +72,8 @@ def choose(
             f"{full.resident} of {full.limit.max_gpus:g} GPUs × {height_max} in {full.limit.name}"
         )
         return Wait("queue-limit", f"{ask.gpus} GPUs", used)
-    survey = Survey(ask, height_max)
-    survey.look(view.servers.values(), closed)
+    survey = Survey(view, ask, height_max, closed)
+    survey.look()
     places = survey.places() if survey.can_host else _set_places(survey, view)
     for step, servers in places:
         if servers is not None and step in steps:
@@ -82,15 +83,28 @@ def choose(
 
 
 class Survey:
-    """What one pass over the servers found for one ask; each `best` is the winner of its step under G-23."""
+    """What one pass found for one ask; each `best` is the winner of its step under G-23.
 
-    def __init__(self, ask: Ask, height_max: int) -> None:
+    Args:
+        view: the cluster now.
+        ask: of the gang.
+        height_max: H_max.
+        closed: servers kept for somebody else.
+    """
+
+    def __init__(
+        self, view: ClusterView, ask: Ask, height_max: int, closed: frozenset[ServerId]
+    ) -> None:
+        self.view = view
         self.ask = ask
         self.height_max = height_max
+        self.closed = closed
         self.can_host = False
         #: Whether some server of the partition, when empty, holds the whole gang.
         self.total = 0
         self.free = 0
+        self.class_size = 0
+        #: Servers reserved for this class.
         self.memory_short: ServerView | None = None
         #: A server that some step would have taken but for its host memory (G-46).
         self.vcores_short: ServerView | None = None
@@ -99,41 +113,62 @@ class Survey:
         self.relaxed: ServerView | None = None
         self.over: ServerView | None = None
         self.least_loaded: ServerView | None = None
-        #: Of any affinity, with room under H_max: where a starving head goes.
-        self.open: list[ServerView] = []
-        #: Servers with at least one free GPU, by id.
-        self.of_class: list[ServerView] = []
-        #: Servers reserved for this class; for gangs larger than a server they form sets (G-5 d).
-        self.all: list[ServerView] = []
-        #: Of the partition, by id, closed ones left out.
 
-    def look(self, servers: Iterable[ServerView], closed: frozenset[ServerId]) -> None:
-        """The pass: attribute access and comparisons only, since a cluster may have 2,500 servers."""
+    @cached_property
+    def all(self) -> list[ServerView]:
+        """Servers of the partition, by id, closed ones left out."""
+        partition, closed = self.ask.partition, self.closed
+        return [
+            view
+            for server_id, view in self.view.servers.items()
+            if view.server.partition == partition and server_id not in closed
+        ]
+
+    @cached_property
+    def of_class(self) -> list[ServerView]:
+        """Of `all` those reserved for this class; for gangs larger than a server they form sets (G-5 d)."""
+        return [view for view in self.all if view.affinity == self.ask.affinity_class]
+
+    @cached_property
+    def open(self) -> list[ServerView]:
+        """Of `all` those with at least one free GPU."""
+        return [view for view in self.all if view.allocated < view.server.gpus]
+
+    def look(self) -> None:
+        """The pass. The first member speaks for its kind: it has the lowest id, and so wins every tie among them."""
+        for members in self._kinds():
+            self._consider(members[0], len(members), members[-1])
+
+    def _kinds(self) -> Iterable[Sequence[ServerView]]:
+        """Kinds of the partition without closed servers, by their first member."""
         ask = self.ask
-        gpus, partition, affinity_class = ask.gpus, ask.partition, ask.affinity_class
-        for view in servers:
-            server = view.server
-            if server.partition != partition:
-                continue
-            self.total += server.gpus
+        own = [kind for kind in self.view.kinds if kind[0].server.partition == ask.partition]
+        for kind in own:
+            server = kind[0].server
+            self.total += server.gpus * len(kind)
             self.can_host = self.can_host or can_ever_host(ask, server)
-            if closed and server.server_id in closed:
-                continue
-            self.all.append(view)
-            allocated = view.allocated
-            if view.affinity == affinity_class:
-                self.of_class.append(view)
-            if allocated < server.gpus:
-                self.free += server.gpus - allocated
-                self.open.append(view)
-            if gpus > server.gpus:
-                continue
-            if self._is_full(view, allocated):
-                continue
-            if view.memory_free_mib >= ask.memory_mib and view.vcores_free >= ask.vcores:
-                self._rank(view, allocated)
-            elif view.affinity == affinity_class or allocated + gpus <= server.gpus:
-                self._note_short(view)
+        if not self.closed:
+            return own
+        left = ([view for view in kind if view.server.server_id not in self.closed] for kind in own)
+        return sorted(filter(None, left), key=lambda kind: kind[0].server.server_id)
+
+    def _consider(self, view: ServerView, count: int, last: ServerView) -> None:
+        """Attribute access and comparisons only: a large cluster may have hundreds of kinds."""
+        server, ask = view.server, self.ask
+        allocated, gpus = view.allocated, self.ask.gpus
+        is_of_class = view.affinity == ask.affinity_class
+        if is_of_class:
+            self.class_size += count
+        if allocated < server.gpus:
+            self.free += count * (server.gpus - allocated)
+        if gpus > server.gpus:
+            return
+        if self._is_full(view, allocated):
+            return
+        if view.memory_free_mib >= ask.memory_mib and view.vcores_free >= ask.vcores:
+            self._rank(view, allocated)
+        elif is_of_class or allocated + gpus <= server.gpus:
+            self._note_short(last)
 
     def _is_full(self, view: ServerView, allocated: int) -> bool:
         """Whether the gang would exceed H_max here, or could never run beside those that are never suspended."""
@@ -143,11 +178,11 @@ class Survey:
         return allocated + gpus > room_on(view, self.height_max)
 
     def _note_short(self, view: ServerView) -> None:
-        """A server that some step would have taken but for its memory or vcores."""
+        """A server that some step would have taken but for its memory or vcores; the last id is told."""
         if view.memory_free_mib < self.ask.memory_mib:
-            self.memory_short = view
+            self.memory_short = _later(self.memory_short, view)
         else:
-            self.vcores_short = view
+            self.vcores_short = _later(self.vcores_short, view)
 
     def _rank(self, view: ServerView, allocated: int) -> None:
         """Let a server that can take the whole gang under H_max compete in every step it qualifies for."""
@@ -170,7 +205,7 @@ class Survey:
         """Steps 1 to 4 for a gang that one server can hold; lazily, as the set of step 3 costs more."""
         yield Step.SAME_AFFINITY, self._on(self.same)
         yield Step.PRISTINE, self._on(self.pristine)
-        yield Step.RELAXED, self._on(self.relaxed) or self.free_set(self.open)
+        yield Step.RELAXED, self._on(self.relaxed) or self._free_set()
         yield Step.OVER_SUBSCRIBE, self._on(self.over)
 
     def anywhere(self) -> tuple[ServerId, ...] | None:
@@ -184,6 +219,9 @@ class Survey:
         """GPUs that a gang may add on a server under H_max; its share never exceeds the server."""
         shared = max(0, view.server.gpus - view.unsliced)
         return min(shared, room_on(view, self.height_max) - view.allocated)
+
+    def _free_set(self) -> tuple[ServerId, ...] | None:
+        return None if self.free < self.ask.gpus else self.free_set(self.open)
 
     def free_set(self, candidates: Iterable[ServerView]) -> tuple[ServerId, ...] | None:
         """The smallest set of servers with enough free GPUs (G-23 step 3, G-25)."""
@@ -215,7 +253,7 @@ class Survey:
                 f"{ask.vcores} vcores",
                 f"{self.vcores_short.vcores_free} on {self.vcores_short.server.server_id}",
             )
-        same = f"{len(self.of_class)} servers of class {ask.affinity_class}, none with room"
+        same = f"{self.class_size} servers of class {ask.affinity_class}, none with room"
         return Wait("gpus", need, f"{self.free} free; {same}")
 
 
@@ -238,6 +276,12 @@ def _idle(view: ServerView) -> int:
         for holder, claim in zip(view.holders, view.claims, strict=True)
         if holder is None and claim is None
     )
+
+
+def _later(known: ServerView | None, view: ServerView) -> ServerView:
+    if known is not None and known.server.server_id > view.server.server_id:
+        return known
+    return view
 
 
 def _is_tighter(view: ServerView, best: ServerView) -> bool:

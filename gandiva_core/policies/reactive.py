@@ -294,14 +294,15 @@ class _Room:
     def __init__(self, view: ClusterView, height_max: int, steps: frozenset[Step]) -> None:
         self._is_free = Step.RELAXED in steps
         self._by_key: dict[tuple[str, int], int] = {}
-        for state in view.servers.values():
+        for kind in view.kinds:
+            state, count = kind[0], len(kind)
             server = state.server
             if self._is_free:
                 key, room = (server.partition, 0), max(0, server.gpus - state.allocated)
             else:
                 key = (server.partition, state.affinity)
                 room = max(0, room_on(state, height_max) - state.allocated)
-            self._by_key[key] = self._by_key.get(key, 0) + room
+            self._by_key[key] = self._by_key.get(key, 0) + count * room
 
     def may_take(self, spec: JobSpec) -> bool:
         """False only where no step can succeed."""

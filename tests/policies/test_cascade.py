@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gandiva_core.config.settings import Settings
 from gandiva_core.messages import events as e
 from gandiva_core.model.cluster import QueueLimit, height
 from gandiva_core.model.job import JobSpec
-from gandiva_core.model.units import JobId, QueueName
+from gandiva_core.model.units import JobId, QueueName, ServerId
+from gandiva_core.model.view import ClusterView
+from gandiva_core.policies.cascade import Step, choose
 from gandiva_core.policies.gandiva import create
 from tests.builders import job, server
 from tests.policies.stage import Stage, arriving
@@ -204,3 +210,43 @@ def test_without_slicing_nothing_is_over_subscribed() -> None:
     ).run(1.0)
     assert stage.running() == ["j0", "j1", "j2", "j3"]
     assert not [s for _, s in stage.run().switches() if s.suspend]
+
+
+class OneByOne:
+    """A view in which every server is a kind of its own: what a pass over all servers would see."""
+
+    def __init__(self, view: ClusterView) -> None:
+        self._view = view
+        self.kinds = tuple((server,) for server in view.servers.values())
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._view, name)
+
+
+@given(
+    sizes=st.lists(st.sampled_from((2, 4, 8)), min_size=1, max_size=8),
+    filling=st.lists(st.integers(1, 10), max_size=25),
+    gpus=st.integers(1, 12),
+    memory_mib=st.sampled_from((1024, 100_000, 300_000)),
+    closed=st.sets(st.integers(0, 7)),
+    steps=st.sets(st.sampled_from(Step)),
+)
+def test_a_choice_by_kinds_is_the_choice_by_all_servers(
+    sizes: list[int],
+    filling: list[int],
+    gpus: int,
+    memory_mib: int,
+    closed: set[int],
+    steps: set[Step],
+) -> None:
+    """G-23's ties end in the lowest id also where servers stand together; so do the numbers in the reason."""
+    servers = [server(f"S{i}", size) for i, size in enumerate(sizes)]
+    jobs = [job(f"J{i}", size, memory_mib=28_672) for i, size in enumerate(filling)]
+    view = Stage(servers, arriving(*jobs)).run(1.0).engine.view
+    kept = frozenset(ServerId(f"S{i}") for i in closed)
+    wanted = job("new", gpus, memory_mib=memory_mib)
+    found, expected = (
+        choose(seen, wanted, 4, steps=frozenset(steps), closed=kept)
+        for seen in (view, OneByOne(view))
+    )
+    assert found == expected
