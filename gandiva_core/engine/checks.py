@@ -107,11 +107,7 @@ def check_switch(state: State, decision: Switch) -> str | None:
     problem = _check_domain(state, [*named, *(run.job_id for run in decision.prepare)])
     if problem is not None:
         return problem
-    for job_id in suspends:
-        phase = state.jobs[job_id].phase
-        if phase is not JobPhase.RUNNING:
-            return f"job {job_id} is {phase}, not running"
-    problem = _check_runs(state, runs, suspends)
+    problem = _check_suspends(state, suspends) or _check_runs(state, runs, suspends)
     if problem is not None:
         return problem
     for run in decision.prepare:
@@ -132,6 +128,17 @@ def _check_domain(state: State, named: Iterable[JobId]) -> str | None:
             domain = found
         elif found is not domain:
             return f"job {job_id} is outside the slicing domain {', '.join(domain)}"
+    return None
+
+
+def _check_suspends(state: State, suspends: Iterable[JobId]) -> str | None:
+    for job_id in suspends:
+        job = state.jobs[job_id]
+        if job.phase is not JobPhase.RUNNING:
+            return f"job {job_id} is {job.phase}, not running"
+        kept = state.why_kept(job)
+        if kept is not None:
+            return f"job {job_id} is not to be stopped: {kept}"
     return None
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from gandiva_core.engine.alike import Alike
 from gandiva_core.engine.domains import Domains
 from gandiva_core.messages.decisions import Wait
-from gandiva_core.model.cluster import QueueLimit, Server
+from gandiva_core.model.cluster import SLICING, QueueLimit, Server
 from gandiva_core.model.job import JobPhase, JobSpec
 from gandiva_core.model.placement import Binding
 from gandiva_core.model.units import JobId, QueueKey, QueueName, ServerId
@@ -142,7 +142,7 @@ class JobState:
     def is_sliced(self) -> bool:
         """Whether it may be suspended for others."""
         chain = self.chain
-        return not chain or "slicing" not in chain[0].limit.mechanisms_off
+        return not chain or SLICING not in chain[0].limit.mechanisms_off
 
     def keep(self) -> _Kept:
         """Everything that changes in its life, for `put_back`."""
@@ -311,6 +311,17 @@ class State:
             KeyError: for a server that is not there.
         """
         return self.domains.of(server_id)
+
+    def can_suspend(self, job_id: JobId) -> bool:
+        """Whether a job may be told to stop. Raises KeyError for one that is not there."""
+        return self.why_kept(self.jobs[job_id]) is None
+
+    def why_kept(self, job: JobState) -> str | None:
+        """Why a job may not be told to stop, or None."""
+        for server_id in job.shares:
+            if not self.servers[server_id].server.can_suspend:
+                return f"server {server_id} cannot suspend"
+        return None if job.is_sliced else f"queue {job.chain[0].limit.name} has slicing off"
 
     def headroom(self, queue: QueueName, partition: str) -> tuple[float, float]:
         """(running, resident) GPUs that `queue` may still add (DESIGN §4); infinite without a limit."""

@@ -54,6 +54,10 @@ class Server(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.topology or default_topology(self.gpus)
 
 
+SLICING = "slicing"
+"""The mechanism that stops and starts residents; in `QueueLimit.mechanisms_off` it spares a queue's jobs from it."""
+
+
 class QueueLimit(msgspec.Struct, frozen=True, omit_defaults=True):
     """A leaf or parent queue's limits in one partition, in physical GPUs (DESIGN §4).
 

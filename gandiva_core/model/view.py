@@ -201,6 +201,13 @@ class ClusterView(Protocol):
     def domain(self, server_id: ServerId) -> tuple[ServerId, ...]:
         """The slicing domain of a server: servers joined by residents that span them, sorted (G-32)."""
 
+    def can_suspend(self, job_id: JobId) -> bool:
+        """Whether a job may be told to stop once it runs: each of its servers can, and its queue lets slicing at it.
+
+        Raises:
+            KeyError: for a job that is not there.
+        """
+
     def chain(self, queue: QueueName, partition: str) -> Sequence[QueueView]:
         """The limited queues that a job counts in, nearest first: of its own partition, and no other.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from gandiva_core.messages.decisions import Run
+from gandiva_core.model.cluster import SLICING
 from gandiva_core.model.job import JobSpec
 from gandiva_core.model.units import JobId, QueueKey
 from gandiva_core.model.view import ClusterView, QueueView, ServerView
@@ -78,7 +79,7 @@ def key_of(link: QueueView) -> QueueKey:
 def is_sliced(view: ClusterView, spec: JobSpec) -> bool:
     """Whether a job may be suspended for others; not where its queue has switched slicing off."""
     chain = view.chain(spec.queue, spec.partition)
-    return not chain or "slicing" not in chain[0].limit.mechanisms_off
+    return not chain or SLICING not in chain[0].limit.mechanisms_off
 
 
 def is_too_large(view: ClusterView, spec: JobSpec) -> bool:

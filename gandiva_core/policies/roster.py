@@ -37,8 +37,10 @@ class Seat:
     __slots__ = (
         "credit",
         "gpus",
+        "is_kept",
         "is_pinned",
         "is_running",
+        "is_staying",
         "job",
         "job_id",
         "priority",
@@ -49,7 +51,9 @@ class Seat:
         "weight",
     )
 
-    def __init__(self, job: JobView, shares: tuple[tuple[int, int], ...], now_s: float) -> None:
+    def __init__(
+        self, job: JobView, shares: tuple[tuple[int, int], ...], now_s: float, *, is_kept: bool
+    ) -> None:
         spec = job.spec
         self.job = job
         self.job_id: JobId = spec.job_id
@@ -65,6 +69,10 @@ class Seat:
         self.is_running = phase is _RUNNING
         self.is_pinned = phase is _SUSPENDING or phase is _RESUMING
         #: A command is under way, and a second one must wait for its end (G-11 iv).
+        self.is_kept = is_kept
+        #: Nobody may stop it once it runs (`ClusterView.can_suspend`).
+        self.is_staying = is_kept and (phase is _RUNNING or phase is _RESUMING)
+        #: It has its devices for as long as it lives: there is nothing to share of them.
         since_s = job.run_since_s
         self.total_s = job.held_s if since_s is None else job.held_s + (now_s - since_s)
         #: Wall time it ever held its GPUs.
@@ -99,10 +107,10 @@ def _rested_at(job: JobView) -> float:
 
 def seats_of(view: ClusterView, servers: Sequence[ServerView]) -> list[Seat]:
     """Residents that could run, by sequence; gangs whose containers are only ordered are left out."""
-    jobs, now_s = view.jobs, view.now_s
+    jobs, now_s, can_suspend = view.jobs, view.now_s, view.can_suspend
     if len(servers) == 1:
         return [
-            Seat(job, ((0, count),), now_s)
+            Seat(job, ((0, count),), now_s, is_kept=not can_suspend(job_id))
             for job_id, count in servers[0].residents.items()
             if (job := jobs[job_id]).phase is not _COMMITTING
         ]
@@ -111,7 +119,7 @@ def seats_of(view: ClusterView, servers: Sequence[ServerView]) -> list[Seat]:
         for job_id, count in server.residents.items():
             shares.setdefault(job_id, []).append((at, count))
     seats = [
-        Seat(job, tuple(found), now_s)
+        Seat(job, tuple(found), now_s, is_kept=not can_suspend(job_id))
         for job_id, found in shares.items()
         if (job := jobs[job_id]).phase is not _COMMITTING
     ]
@@ -120,20 +128,27 @@ def seats_of(view: ClusterView, servers: Sequence[ServerView]) -> list[Seat]:
 
 
 def grant_shares(seats: Sequence[Seat], servers: Sequence[ServerView]) -> None:
-    """Water fill each server; a gang over several gets the smallest of its shares (G-31)."""
-    if len(servers) == 1:
+    """Water fill each server; a gang over several gets the smallest of its shares (G-31).
+
+    Who stays has its devices all the time; the others share what is left.
+    """
+    if len(servers) == 1 and not any(seat.is_staying for seat in seats):
         claims = tuple([(seat.priority, seat.weight, seat.gpus) for seat in seats])
         for seat, share in zip(seats, fill(servers[0].server.gpus, claims), strict=True):
             seat.share = share
         return
     here: list[list[tuple[Seat, int]]] = [[] for _ in servers]
+    left = [server.server.gpus for server in servers]
     for seat in seats:
         seat.share = 1.0
         for at, count in seat.shares:
-            here[at].append((seat, count))
-    for server, members in zip(servers, here, strict=True):
+            if seat.is_staying:
+                left[at] -= count
+            else:
+                here[at].append((seat, count))
+    for gpus, members in zip(left, here, strict=True):
         claims = tuple([(seat.priority, seat.weight, count) for seat, count in members])
-        for (seat, _), share in zip(members, fill(server.server.gpus, claims), strict=True):
+        for (seat, _), share in zip(members, fill(max(0, gpus), claims), strict=True):
             seat.share = min(seat.share, share)
 
 
@@ -170,15 +185,15 @@ def balances(seats: Sequence[Seat], now_s: float) -> dict[str, float]:
 
 
 def ranked(seats: Sequence[Seat], quantum_s: float) -> list[Seat]:
-    """The order of G-32: class, credit, longest not run, sequence.
+    """The order of G-32: class, credit, longest not run, sequence; inside a class first who may not be stopped.
 
     Credits count in steps of Q/64: a mini-batch's overrun must not decide a tie, or nobody could foresee the next
     boundary (G-35). Nothing is lost, since the rest stays in the balance.
     """
     steps = _STEPS / quantum_s
     keys = [
-        (-seat.priority, -round(seat.credit * steps), seat.rested_at, at)
+        (-seat.priority, not seat.is_kept, -round(seat.credit * steps), seat.rested_at, at)
         for at, seat in enumerate(seats)
     ]
     keys.sort()
-    return [seats[key[3]] for key in keys]
+    return [seats[key[4]] for key in keys]

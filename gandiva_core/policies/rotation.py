@@ -30,23 +30,36 @@ class Floor:
 
     def open_counts(self, seats: Sequence[Seat]) -> list[int]:
         """Devices that could be given away, by server: free ones and those of running gangs that may be stopped."""
-        if not any(seat.is_pinned for seat in seats):
-            return [server.server.gpus for server in self.servers]
-        jobs = self.view.jobs
-        return [
-            sum(
-                claim is None and (holder is None or jobs[holder].phase is JobPhase.RUNNING)
-                for holder, claim in zip(server.holders, server.claims, strict=True)
-            )
-            for server in self.servers
-        ]
+        if any(seat.is_pinned for seat in seats):
+            jobs = self.view.jobs
+            counts = [
+                sum(
+                    claim is None and (holder is None or jobs[holder].phase is JobPhase.RUNNING)
+                    for holder, claim in zip(server.holders, server.claims, strict=True)
+                )
+                for server in self.servers
+            ]
+        else:
+            counts = [server.server.gpus for server in self.servers]
+        return _without(counts, [s for s in seats if s.is_staying and not s.is_pinned])
 
     def limits(self, seats: Sequence[Seat], *, can_stop: bool) -> RunningRoom | None:
         """Queue limits, where they could matter here."""
         running = [(seat.queue, seat.gpus if seat.is_running else 0) for seat in seats]
         if not binds(self.view, running, self.devices):
             return None
-        return RunningRoom(self.view, running if can_stop else ())
+        leaving = [
+            (seat.queue, seat.gpus) for seat in seats if seat.is_running and not seat.is_staying
+        ]
+        return RunningRoom(self.view, leaving if can_stop else ())
+
+
+def _without(counts: list[int], staying: Sequence[Seat]) -> list[int]:
+    """Device counts less those of gangs that keep theirs."""
+    for seat in staying:
+        for at, count in seat.shares:
+            counts[at] = max(0, counts[at] - count)
+    return counts
 
 
 def rotate(floor: Floor, seats: Sequence[Seat], quantum_s: float) -> Switch | None:
@@ -56,6 +69,7 @@ def rotate(floor: Floor, seats: Sequence[Seat], quantum_s: float) -> Switch | No
     """
     room = floor.limits(seats, can_stop=True)
     chosen = pick(ranked(seats, quantum_s), floor.open_counts(seats), room)
+    chosen.update(seat for seat in seats if seat.is_staying and seat.is_running)
     leaving = [seat for seat in seats if seat.is_running and seat not in chosen]
     entering = [seat for seat in seats if seat in chosen and not seat.is_running]
     if not leaving and not entering:
@@ -76,7 +90,7 @@ def pick(order: Sequence[Seat], open_counts: list[int], room: RunningRoom | None
     chosen: set[Seat] = set()
     left = sum(open_counts)
     for seat in order:
-        if seat.gpus > left or seat.is_pinned:
+        if seat.gpus > left or seat.is_pinned or seat.is_staying:
             continue
         shares = seat.shares
         if len(shares) == 1:
@@ -135,10 +149,11 @@ def _foresee(
             seat.rested_at = math.inf
         elif seat.is_running:
             seat.rested_at = now_s
+        seat.is_staying = seat.is_staying or (seat.is_kept and seat in chosen)
     settle(seats)
-    following = pick(
-        ranked(seats, quantum_s), [server.server.gpus for server in floor.servers], None
-    )
+    staying = [seat for seat in seats if seat.is_staying]
+    counts = _without([server.server.gpus for server in floor.servers], staying)
+    following = pick(ranked(seats, quantum_s), counts, None).union(staying)
     given = {run.job_id: run.bindings for run in runs}
     for seat in seats:
         if seat in chosen and seat not in following:

@@ -1,8 +1,9 @@
 """Time-slicing: weighted round robin over slicing domains with one common boundary each (G-30 to G-36).
 
 Key of everything about a domain is ``slice/`` and its first server: the boundary timer, and the remembered balances.
-A domain is sliced while some server of it has more GPUs asked for than it has. Between boundaries free devices are
-filled at once, which never suspends anybody and leaves the boundary where it is.
+A domain is sliced while some server of it that can suspend has more GPUs asked for than it has. Between boundaries
+free devices are filled at once, which never suspends anybody and leaves the boundary where it is. A gang that may not
+be stopped (`ClusterView.can_suspend`) goes first inside its class, and keeps its devices from then on.
 
 A boundary that changes something does not know the next one yet: that is the latest real start plus Q (G-33). Until
 the switch is answered the timer stands at twice Q, which no answered boundary can have, and which rotates the others
@@ -232,7 +233,10 @@ class TimeSlice(msgspec.Struct, frozen=True):
 
 
 def _is_sliced(servers: Iterable[ServerView]) -> bool:
-    return any(server.allocated > server.server.gpus for server in servers)
+    """More asked for than there is, where somebody could be stopped for it; elsewhere who waits waits for an end."""
+    return any(
+        server.allocated > server.server.gpus and server.server.can_suspend for server in servers
+    )
 
 
 def _has_idle(servers: Iterable[ServerView]) -> bool:

@@ -8,8 +8,9 @@ import pytest
 
 from gandiva_core.config.settings import Settings
 from gandiva_core.messages.decisions import Decision, Enqueue, Remember, Switch, Wait, WakeAt
-from gandiva_core.messages.events import QueuesConfigured
-from gandiva_core.model.units import JobId
+from gandiva_core.messages.events import JobMoved, QueuesConfigured, ServerJoined
+from gandiva_core.model.cluster import QueueLimit
+from gandiva_core.model.units import JobId, QueueName
 from tests.builders import job, on, server
 from tests.engine.scene import Scene, limit, place, run
 
@@ -106,6 +107,36 @@ def test_server_that_cannot_suspend_is_never_over_subscribed() -> None:
     scene.submit(job("a", 2), "s1", "s1")
     scene.submit(job("b"))
     assert scene.refusal(place("b", "s1")) == "server s1 would have 3 GPUs of 2 allocated"
+
+
+def test_nobody_is_stopped_where_nothing_can_stop_him() -> None:
+    """DESIGN §4: a server without an agent; a gang counts with all its servers."""
+    scene = Scene(server("s1"), server("s2", can_suspend=False))
+    scene.running("alone", on("s2", 0))
+    scene.running("gang", on("s1", 0), on("s2", 1))
+    for name in ("alone", "gang"):
+        assert not scene.engine.view.can_suspend(JobId(name))
+        reason = scene.refusal(Switch((JobId(name),)))
+        assert reason == f"job {name} is not to be stopped: server s2 cannot suspend"
+    scene.tell(ServerJoined(0.0, server("s2")))
+    assert scene.engine.view.can_suspend(JobId("gang"))
+    scene.switch(suspend=["gang", "alone"])
+
+
+def test_nobody_of_a_queue_with_slicing_off_is_stopped() -> None:
+    scene = Scene(server("s1"))
+    off = QueueLimit(QueueName("root.off"), 4, 4, mechanisms_off=("packing", "slicing"))
+    packs = QueueLimit(QueueName("root.on"), 4, 4, mechanisms_off=("packing",))
+    scene.tell(QueuesConfigured(0.0, (off, packs)))
+    for at, name in enumerate(("off", "off.unknown", "on")):
+        spec = job(name, queue=f"root.{name}")
+        scene.settle(spec, "s1")
+        scene.start(name, on("s1", at))
+    reason = "job off is not to be stopped: queue root.off has slicing off"
+    assert scene.refusal(Switch((JobId("off"),))) == reason
+    assert "root.off has slicing off" in scene.refusal(Switch((JobId("off.unknown"),)))
+    scene.tell(JobMoved(0.0, JobId("off"), QueueName("root.on")))
+    scene.switch(suspend=["off", "on"])
 
 
 def test_memory_and_vcores_are_never_inflated() -> None:
