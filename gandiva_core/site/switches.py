@@ -9,9 +9,8 @@ import msgspec
 
 from gandiva_core.site.configuration import SiteConfiguration
 from gandiva_core.site.findings import Finding, Severity
-from gandiva_core.site.queues import PREFIX, QueueTree
+from gandiva_core.site.queues import MECHANISMS, PREFIX, QueueTree
 
-MECHANISMS = ("slicing", "packing", "migration", "growshrink")
 MARK = ".gandiva."
 DEFAULT_PLACE = "default"
 
@@ -50,7 +49,7 @@ def read_switches(site: SiteConfiguration, tree: QueueTree) -> tuple[Switch, ...
 
 
 def check_switches(site: SiteConfiguration, tree: QueueTree) -> Iterator[Finding]:
-    """Switches of queues that are not there, of mechanisms that are not there, and values that are neither."""
+    """Switches of queues or mechanisms that are not there; values are looked at as the tree is read."""
     for key in site.keys(PREFIX):
         queue, mark, mechanism = key.removeprefix(PREFIX).rpartition(MARK)
         if not mark:
@@ -63,10 +62,6 @@ def check_switches(site: SiteConfiguration, tree: QueueTree) -> Iterator[Finding
             likely = nearest_queue(queue, tree)
             expected = f"{likely}?" if likely else f"one of {', '.join(tree)}"
             yield _unused(site, key, f"no queue {queue}", expected)
-        elif site.text(key).lower() not in ("true", "false"):
-            found = repr(site.text(key))
-            advice = "the ResourceManager refuses to start: write one of the two"
-            yield Finding(Severity.ERROR, site.place(key), key, found, "true or false", advice)
 
 
 def nearest_queue(name: str, tree: QueueTree) -> str | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gandiva_core.site.configuration import SiteConfiguration
-from gandiva_core.site.queues import PREFIX, read_queues
-from gandiva_core.site.switches import MECHANISMS, check_switches, read_switches, switch_key
+from gandiva_core.site.queues import MECHANISMS, PREFIX, read_queues
+from gandiva_core.site.switches import check_switches, read_switches, switch_key
 
 Load = Callable[[dict[str, str | dict[str, str]]], SiteConfiguration]
 
