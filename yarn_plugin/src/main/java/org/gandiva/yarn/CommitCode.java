@@ -21,5 +21,9 @@ public enum CommitCode {
   /** The attempt does not ask for this container, or not any more. */
   ASK_GONE,
   /** The scheduler still waits for nodes after its start. */
-  NOT_READY
+  NOT_READY,
+  /** Not in the mode that is in force. */
+  MODE,
+  /** The queue or the partition was left to the stock scheduler. */
+  NOT_ADOPTED
 }

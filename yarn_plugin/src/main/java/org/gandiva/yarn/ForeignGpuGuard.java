@@ -6,25 +6,60 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.ContainerAllocationProposal;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.ResourceCommitRequest;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.SchedulerContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerApp;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerNode;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.AppPlacementAllocator;
 
 /**
- * Refuses every GPU proposal that is not ours. All allocations pass the scheduler's tryCommit
- * (synchronous, asynchronous, reservation, increase, promotion, placement processor), so this one
- * place is enough to keep stock code from handing out inflated GPUs.
+ * Refuses every GPU proposal of stock code for an ask that is the core's, and every other one above
+ * the physical GPUs of its node. All allocations pass the scheduler's tryCommit (synchronous,
+ * asynchronous, reservation, increase, promotion, placement processor), so this one place is enough
+ * to keep stock code from handing out inflated GPUs.
  */
 final class ForeignGpuGuard {
+  private final GandivaScheduler scheduler;
   private final AtomicLong refusedTotal = new AtomicLong();
   private final ConcurrentMap<ApplicationId, Long> refusedByApp = new ConcurrentHashMap<>();
 
-  /** Whether the request must not be committed. Adoption modes will let more pass here. */
-  boolean refuses(ResourceCommitRequest<FiCaSchedulerApp, FiCaSchedulerNode> request) {
+  ForeignGpuGuard(GandivaScheduler scheduler) {
+    this.scheduler = scheduler;
+  }
+
+  /** Whether stock code wants to hand out or reserve GPUs. */
+  static boolean isForeign(ResourceCommitRequest<FiCaSchedulerApp, FiCaSchedulerNode> request) {
     return !(request instanceof GandivaCommitRequest)
         && request.anythingAllocatedOrReserved()
-        && ResourceVector.gpus(
-                request.getFirstAllocatedOrReservedContainer().getAllocatedOrReservedResource())
-            > 0;
+        && gpus(request) > 0;
+  }
+
+  private static long gpus(ResourceCommitRequest<FiCaSchedulerApp, FiCaSchedulerNode> request) {
+    return ResourceVector.gpus(
+        request.getFirstAllocatedOrReservedContainer().getAllocatedOrReservedResource());
+  }
+
+  /** Whether a foreign request must not be committed; asked with the scheduler's lock held. */
+  boolean refuses(ResourceCommitRequest<FiCaSchedulerApp, FiCaSchedulerNode> request) {
+    SchedulerContainer<FiCaSchedulerApp, FiCaSchedulerNode> wanted =
+        request.getFirstAllocatedOrReservedContainer().getAllocatedOrReservedContainer();
+    FiCaSchedulerApp app = wanted.getSchedulerApplicationAttempt();
+    if (scheduler.isOurs(app.getApplicationAttemptId(), partitionAsked(app, wanted))) {
+      return true;
+    }
+    FiCaSchedulerNode node = wanted.getSchedulerNode();
+    return wanted.isAllocated()
+        ? gpus(request) > scheduler.physicalFree(node)
+        : !scheduler.hasPhysicalRoom(node, gpus(request));
+  }
+
+  private static String partitionAsked(
+      FiCaSchedulerApp app, SchedulerContainer<FiCaSchedulerApp, FiCaSchedulerNode> wanted) {
+    AppPlacementAllocator<FiCaSchedulerNode> asks =
+        app.getAppPlacementAllocator(wanted.getSchedulerRequestKey());
+    // The placement processor keeps its asks to itself.
+    return asks == null
+        ? wanted.getSchedulerNode().getPartition()
+        : asks.getPrimaryRequestedNodePartition();
   }
 
   /** Gives back what the allocator counted as unconfirmed, as the scheduler does on a refusal. */

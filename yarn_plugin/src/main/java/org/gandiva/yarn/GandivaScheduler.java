@@ -3,6 +3,7 @@ package org.gandiva.yarn;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.nio.file.Paths;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Lock;
@@ -17,12 +18,15 @@ import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.api.records.SchedulingRequest;
 import org.apache.hadoop.yarn.exceptions.YarnException;
 import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
+import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttempt;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerEventType;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.Allocation;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ContainerUpdates;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerNode;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CSQueue;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.ResourceCommitRequest;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerApp;
@@ -49,13 +53,16 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
   private static final Logger LOG = LoggerFactory.getLogger(GandivaScheduler.class);
 
   private final CommitGate gate = new CommitGate();
-  private final ForeignGpuGuard guard = new ForeignGpuGuard();
+  private final ForeignGpuGuard guard = new ForeignGpuGuard(this);
+  private final Adopter adopter = new Adopter(this);
   private final AtomicLong ownErrors = new AtomicLong();
   private final GangCommitter committer = new GangCommitter(this, gate, writeLock);
   private EventQueue events;
   private GandivaGateway gateway;
   private SchedulerEvents translation;
   private OverSubscription overSubscription;
+  private SettingsEvents settingsEvents;
+  private Veto veto;
   private BridgeServer bridge;
 
   /** Returns what the core process calls. */
@@ -83,9 +90,22 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
     GandivaConfiguration settings = new GandivaConfiguration(conf);
     events = new EventQueue(settings.eventsMax());
     gateway = new GandivaGateway(this, events);
-    overSubscription = new OverSubscription(settings.heightMax());
-    translation = new SchedulerEvents(this, overSubscription, this::offer);
-    super.serviceInit(conf);
+    veto = new Veto(adopter.read(conf));
+    overSubscription = new OverSubscription(this, veto, settings);
+    settingsEvents = new SettingsEvents(this, veto, settings.heightMax(), this::offer);
+    translation = new SchedulerEvents(this, overSubscription, settingsEvents, this::offer);
+    super.serviceInit(adopter.scaled(conf, veto.adoption(), settings.heightMax()));
+  }
+
+  /** Takes over a changed configuration whole, or keeps the one in force and says why. */
+  @Override
+  public void reinitialize(Configuration conf, RMContext context) throws IOException {
+    Adoption next = adopter.reread(conf);
+    super.reinitialize(adopter.scaled(conf, next, overSubscription.heightMax()), context);
+    own(
+        () -> {
+          adopter.apply(next, veto, settingsEvents, overSubscription);
+        });
   }
 
   @Override
@@ -119,9 +139,12 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
   @Override
   public void handle(SchedulerEvent event) {
     SchedulerEvent passed = own(() -> translation.before(event), event);
+    if (passed == null) {
+      return; // The monitor's wish to kill what can be suspended.
+    }
     super.handle(passed);
-    SchedulerEvent follower = own(() -> translation.followerOf(passed), null);
-    if (follower != null) {
+    for (SchedulerEvent follower :
+        own(() -> translation.followersOf(passed), Collections.<SchedulerEvent>emptyList())) {
       super.handle(follower);
     }
     own(() -> translation.after(passed));
@@ -136,7 +159,7 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
       List<String> blacklistAdditions,
       List<String> blacklistRemovals,
       ContainerUpdates updates) {
-    GpuRequests.check(this, schedulingRequests, updates);
+    GpuRequests.check(this, attempt, schedulingRequests, updates);
     if (getApplicationAttempt(attempt) == null) {
       // Unknown or gone, as super will say: no gate is kept for it.
       return super.allocate(
@@ -169,12 +192,25 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
   @SuppressWarnings({"rawtypes", "unchecked"})
   public boolean tryCommit(Resource cluster, ResourceCommitRequest request, boolean updatePending) {
     ResourceCommitRequest<FiCaSchedulerApp, FiCaSchedulerNode> proposal = request;
-    if (own(() -> guard.refuses(proposal), false)) {
-      ForeignGpuGuard.releaseUnconfirmed(proposal);
-      own(() -> translation.onForeignGpu(proposal, guard.count(proposal)));
-      return false;
+    if (!own(() -> ForeignGpuGuard.isForeign(proposal), false)) {
+      return super.tryCommit(cluster, request, updatePending);
     }
-    return super.tryCommit(cluster, request, updatePending);
+    // One look at what is free and the container that takes it, with nothing in between.
+    writeLock.lock();
+    try {
+      if (own(() -> guard.refuses(proposal), true)) {
+        ForeignGpuGuard.releaseUnconfirmed(proposal);
+        own(() -> translation.onForeignGpu(proposal, guard.count(proposal)));
+        return false;
+      }
+      boolean isCommitted = super.tryCommit(cluster, request, updatePending);
+      if (isCommitted) {
+        own(() -> translation.onForeignGpuAllocated(proposal));
+      }
+      return isCommitted;
+    } finally {
+      writeLock.unlock();
+    }
   }
 
   @Override
@@ -191,6 +227,7 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
   public String moveApplication(ApplicationId app, String queue) throws YarnException {
     String moved = super.moveApplication(app, queue);
     own(() -> translation.onMoved(app));
+    own(adopter::releaseReservations);
     return moved;
   }
 
@@ -215,7 +252,7 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
 
   @Override
   public List<ObjectNode> snapshot() {
-    return new Snapshot(this).write();
+    return new Snapshot(this, settingsEvents).write();
   }
 
   @Override
@@ -226,13 +263,56 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
         return committer.commit(effect);
       case "release_gang":
         return committer.release(effect);
+      case "set_height":
+        return overSubscription.setHeight(effect);
       default:
         throw ProtocolException.badRequest(
-            "op: found \"" + op + "\", expected commit_gang or release_gang");
+            "op: found \"" + op + "\", expected commit_gang, release_gang or set_height");
     }
   }
 
   // What the parts of the plug-in share.
+
+  Adoption adoption() {
+    return veto.adoption();
+  }
+
+  /** Whether an attempt's GPU asks in a partition are the core's alone to serve, now. */
+  boolean isOurs(ApplicationAttemptId attempt, String partition) {
+    return own(() -> isAdopted(attempt, partition) && !veto.isLifted(), true);
+  }
+
+  /** Whether an attempt's GPU asks and containers in a partition are adopted. */
+  boolean isAdopted(ApplicationAttemptId attempt, String partition) {
+    String queue = queuePath(attempt);
+    return queue == null || adoption().adopts(queue, partition == null ? "" : partition);
+  }
+
+  /** Whether an attempt's queue is adopted, in whichever partition. */
+  boolean hasAdoptedQueue(ApplicationAttemptId attempt) {
+    String queue = queuePath(attempt);
+    return adoption().mode() != Mode.OBSERVE && (queue == null || adoption().hasQueue(queue));
+  }
+
+  /** Returns the queue that an attempt is in now, wherever it was moved; null for none. */
+  private String queuePath(ApplicationAttemptId attempt) {
+    FiCaSchedulerApp app = getApplicationAttempt(attempt);
+    return app == null ? null : ((CSQueue) app.getQueue()).getQueuePath();
+  }
+
+  /** Whether no GPU ask is left to stock code: a node's heartbeat can place none. */
+  public boolean placesAllGpus() {
+    return veto.holdsAll();
+  }
+
+  /** Whether stock code may take GPUs of a node: all of what it sees, or physical ones only. */
+  boolean hasPhysicalRoom(SchedulerNode node, long gpus) {
+    return own(() -> !overSubscription.isInflated(node) || gpus <= physicalFree(node), false);
+  }
+
+  long physicalFree(SchedulerNode node) {
+    return overSubscription.physicalFree(node);
+  }
 
   long nowMs() {
     return getClock().getTime();

@@ -56,7 +56,7 @@ final class GangPlan {
 
   /** Checks one more container and adds it. */
   void add(ObjectNode wish) throws CommitRefusal, ProtocolException {
-    FiCaSchedulerNode node = node(Json.text(wish, "node"));
+    FiCaSchedulerNode node = node(scheduler, Json.text(wish, "node"));
     SchedulerRequestKey key =
         new SchedulerRequestKey(
             Priority.newInstance(Json.count(wish, "priority")),
@@ -64,6 +64,7 @@ final class GangPlan {
             null);
     VetoingPlacementAllocator asks = asks(key);
     Resource capability = capability(asks, wish);
+    adopted(asks.getPrimaryRequestedNodePartition(), node.getPartition());
     SchedulingMode mode = partition(asks, node);
     if (SchedulerAppUtils.isPlaceBlacklisted(app, node, LOG)) {
       throw new CommitRefusal(CommitCode.BLACKLISTED, node.getNodeID() + " or its rack");
@@ -75,7 +76,8 @@ final class GangPlan {
     planned.add(new PlannedContainer(node, key, capability, locality, mode));
   }
 
-  private FiCaSchedulerNode node(String text) throws CommitRefusal {
+  /** Returns the running node of this name. */
+  static FiCaSchedulerNode node(GandivaScheduler scheduler, String text) throws CommitRefusal {
     NodeId id;
     try {
       id = NodeId.fromString(text);
@@ -117,6 +119,20 @@ final class GangPlan {
       throw new CommitRefusal(CommitCode.ASK_GONE, "the ask is now for " + asked);
     }
     return asked;
+  }
+
+  /** A node of a partition that was left to the stock scheduler stays its own, shareable or not. */
+  private void adopted(String asked, String partition) throws CommitRefusal {
+    Adoption adoption = scheduler.adoption();
+    if (adoption.mode() == Mode.OBSERVE) {
+      throw new CommitRefusal(CommitCode.MODE, "the mode is observe");
+    }
+    String queue = ((CSQueue) app.getQueue()).getQueuePath();
+    if (!adoption.adopts(queue, asked) || !adoption.hasPartition(partition)) {
+      throw new CommitRefusal(
+          CommitCode.NOT_ADOPTED,
+          String.format("queue %s, asked \"%s\", node in \"%s\"", queue, asked, partition));
+    }
   }
 
   private SchedulingMode partition(VetoingPlacementAllocator asks, FiCaSchedulerNode node)

@@ -1,38 +1,66 @@
 package org.gandiva.yarn;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.Collection;
+import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
+import java.util.stream.Collectors;
 import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.api.records.NodeState;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceOption;
 import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNode;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerNode;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerNode;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeResourceUpdateSchedulerEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.SchedulerEvent;
+import org.gandiva.yarn.gateway.Json;
+import org.gandiva.yarn.gateway.ProtocolException;
 
 /**
  * Makes the scheduler see physical GPUs times the height, so that several jobs can hold containers
  * on one device. The ResourceManager's node keeps the physical count; memory and vcores are never
- * inflated.
+ * inflated. A height is 1 except in mode full, where the core asked for more or the site trusts
+ * every node.
  */
 final class OverSubscription {
   private static final int NO_TIMEOUT = -1;
 
-  private final int heightMax;
-  private final ConcurrentMap<NodeId, Long> physicalByNode = new ConcurrentHashMap<>();
-
-  OverSubscription(int heightMax) {
-    this.heightMax = heightMax;
+  /** An update of ours: its amount is worked out when it is handled, not when it is sent. */
+  private static final class Refit extends NodeResourceUpdateSchedulerEvent {
+    Refit(RMNode node) {
+      super(node, ResourceOption.newInstance(node.getTotalCapability(), NO_TIMEOUT));
+    }
   }
 
-  /** The update that follows a node's arrival; null where there is nothing to inflate. */
-  NodeResourceUpdateSchedulerEvent onArrival(RMNode node) {
-    long physical = ResourceVector.gpus(node.getTotalCapability());
-    physicalByNode.put(node.getNodeID(), physical);
-    if (physical == 0 || heightMax == 1) {
-      return null;
-    }
-    return new NodeResourceUpdateSchedulerEvent(
-        node, ResourceOption.newInstance(schedulable(node.getTotalCapability()), NO_TIMEOUT));
+  private final GandivaScheduler scheduler;
+  private final Veto veto;
+  private final int heightMax;
+  private final int heightUnasked;
+  private final ConcurrentMap<NodeId, Long> physicalByNode = new ConcurrentHashMap<>();
+  private final ConcurrentMap<NodeId, Integer> askedHeights = new ConcurrentHashMap<>();
+  private volatile boolean isSuspended;
+
+  OverSubscription(GandivaScheduler scheduler, Veto veto, GandivaConfiguration settings) {
+    this.scheduler = scheduler;
+    this.veto = veto;
+    this.heightMax = settings.heightMax();
+    this.heightUnasked = settings.oversubscribesWithoutAgent() ? heightMax : 1;
+  }
+
+  int heightMax() {
+    return heightMax;
+  }
+
+  void onArrival(RMNode node) {
+    physicalByNode.put(node.getNodeID(), ResourceVector.gpus(node.getTotalCapability()));
+  }
+
+  void onDeparture(RMNode node) {
+    physicalByNode.remove(node.getNodeID());
+    askedHeights.remove(node.getNodeID());
   }
 
   /**
@@ -41,23 +69,109 @@ final class OverSubscription {
    */
   NodeResourceUpdateSchedulerEvent onUpdate(NodeResourceUpdateSchedulerEvent event) {
     RMNode node = event.getRMNode();
-    Resource told = event.getResourceOption().getResource();
     if (node.getState() == NodeState.DECOMMISSIONING) {
       return event;
     }
-    long physical = ResourceVector.gpus(told);
-    physicalByNode.put(node.getNodeID(), physical);
-    if (physical == 0 || heightMax == 1) {
-      return event;
+    boolean isOurs = event instanceof Refit;
+    ResourceOption told = event.getResourceOption();
+    Resource physical = isOurs ? node.getTotalCapability() : told.getResource();
+    if (!isOurs) {
+      physicalByNode.put(node.getNodeID(), ResourceVector.gpus(physical));
     }
-    return new NodeResourceUpdateSchedulerEvent(
-        node,
-        ResourceOption.newInstance(
-            schedulable(told), event.getResourceOption().getOverCommitTimeout()));
+    Resource schedulable = schedulable(node.getNodeID(), physical);
+    return schedulable.equals(told.getResource())
+        ? event
+        : new NodeResourceUpdateSchedulerEvent(
+            node, ResourceOption.newInstance(schedulable, told.getOverCommitTimeout()));
   }
 
-  void onDeparture(RMNode node) {
-    physicalByNode.remove(node.getNodeID());
+  /** The update that brings a node to its height; null where it has it. */
+  private NodeResourceUpdateSchedulerEvent refit(NodeId id) {
+    FiCaSchedulerNode node = scheduler.getNode(id);
+    if (node == null || node.getRMNode().getState() == NodeState.DECOMMISSIONING) {
+      return null;
+    }
+    RMNode known = node.getRMNode();
+    Resource due = schedulable(id, known.getTotalCapability());
+    return ResourceVector.gpus(due) == ResourceVector.gpus(node.getTotalResource())
+        ? null
+        : new Refit(known);
+  }
+
+  /** The updates, as the scheduler shall see them, that bring these nodes to their heights. */
+  List<SchedulerEvent> refits(Collection<NodeId> nodes) {
+    return nodes.stream()
+        .map(this::refit)
+        .filter(Objects::nonNull)
+        .map(this::onUpdate)
+        .collect(Collectors.toList());
+  }
+
+  /** Brings every node to its height. Never called with a lock of the scheduler held. */
+  void refitAll() {
+    for (FiCaSchedulerNode node : scheduler.getAllNodes()) {
+      refitNow(node.getNodeID());
+    }
+  }
+
+  private void refitNow(NodeId id) {
+    NodeResourceUpdateSchedulerEvent refit = refit(id);
+    if (refit != null) {
+      scheduler.handle(refit);
+    }
+  }
+
+  /** Sets all nodes to physical, whatever was asked; what runs goes on. */
+  void toPhysical() {
+    isSuspended = true;
+    refitAll();
+  }
+
+  /** Takes {@link #toPhysical} back. */
+  void restore() {
+    isSuspended = false;
+    refitAll();
+  }
+
+  /** Does the effect set_height; when it is answered, the node has the height. */
+  ObjectNode setHeight(ObjectNode effect) throws ProtocolException {
+    ObjectNode result = Json.object().put("id", Json.text(effect, "id"));
+    String text = Json.text(effect, "node");
+    int height = Json.count(effect, "height");
+    if (height < 1 || height > heightMax) {
+      throw ProtocolException.badRequest(
+          "height: found " + height + ", expected a number from 1 to " + heightMax);
+    }
+    try {
+      setHeight(GangPlan.node(scheduler, text), height);
+      return result.put("code", CommitCode.OK.name());
+    } catch (CommitRefusal refusal) {
+      return result.put("code", refusal.code().name()).put("detail", refusal.getMessage());
+    }
+  }
+
+  private void setHeight(FiCaSchedulerNode node, int height) throws CommitRefusal {
+    Mode mode = veto.adoption().mode();
+    if (height > 1 && mode != Mode.FULL) {
+      throw new CommitRefusal(CommitCode.MODE, "the mode is " + mode.word() + ", not full");
+    }
+    askedHeights.put(node.getNodeID(), height);
+    refitNow(node.getNodeID());
+  }
+
+  /** Whether the scheduler may see more GPUs on this node than there are. */
+  boolean isInflated(SchedulerNode node) {
+    return ResourceVector.gpus(node.getTotalResource()) > physical(node);
+  }
+
+  /** GPUs of a node that no container holds, over-subscribed ones counted; may be negative. */
+  long physicalFree(SchedulerNode node) {
+    return physical(node) - ResourceVector.gpus(node.getAllocatedResource());
+  }
+
+  private long physical(SchedulerNode node) {
+    Long known = physicalByNode.get(node.getNodeID());
+    return known == null ? ResourceVector.gpus(node.getRMNode().getTotalCapability()) : known;
   }
 
   /** The greatest container that the scheduler may promise: of physical GPUs, never of slots. */
@@ -73,7 +187,16 @@ final class OverSubscription {
     return told <= physical ? maximum : ResourceVector.withGpus(maximum, physical);
   }
 
-  private Resource schedulable(Resource physical) {
-    return ResourceVector.withGpus(physical, ResourceVector.gpus(physical) * heightMax);
+  private Resource schedulable(NodeId id, Resource physical) {
+    long gpus = ResourceVector.gpus(physical);
+    int height = height(id);
+    return gpus == 0 || height == 1 ? physical : ResourceVector.withGpus(physical, gpus * height);
+  }
+
+  private int height(NodeId id) {
+    SchedulerNode node = scheduler.getNode(id);
+    boolean mayShare =
+        node != null && !isSuspended && veto.adoption().overSubscribes(node.getPartition());
+    return mayShare ? askedHeights.getOrDefault(id, heightUnasked) : 1;
   }
 }

@@ -2,6 +2,8 @@ package org.gandiva.yarn;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -17,11 +19,13 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerStat
 import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNode;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CSQueue;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.ResourceCommitRequest;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.SchedulerContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerApp;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerNode;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAttemptAddedSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppAttemptRemovedSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.AppRemovedSchedulerEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.ContainerPreemptEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeAddedSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeLabelsUpdateSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeRemovedSchedulerEvent;
@@ -40,16 +44,23 @@ final class SchedulerEvents {
   private final AskLedger asks;
   private final Map<NodeId, ObjectNode> toldNodes = new ConcurrentHashMap<>();
   private final Set<ApplicationAttemptId> restored = ConcurrentHashMap.newKeySet();
+  private final Preemption preemption;
+  private final SettingsEvents settings;
 
   SchedulerEvents(
-      GandivaScheduler scheduler, OverSubscription overSubscription, Consumer<ObjectNode> events) {
+      GandivaScheduler scheduler,
+      OverSubscription overSubscription,
+      SettingsEvents settings,
+      Consumer<ObjectNode> events) {
     this.scheduler = scheduler;
     this.overSubscription = overSubscription;
+    this.settings = settings;
     this.events = events;
     this.asks = new AskLedger(events);
+    this.preemption = new Preemption(scheduler, events);
   }
 
-  /** Before the scheduler handles an event: returns what it shall handle. */
+  /** Before the scheduler handles an event: returns what it shall handle; null for nothing. */
   SchedulerEvent before(SchedulerEvent event) {
     switch (event.getType()) {
       case APP_ATTEMPT_ADDED:
@@ -57,8 +68,11 @@ final class SchedulerEvents {
         return event;
       case NODE_RESOURCE_UPDATE:
         return overSubscription.onUpdate((NodeResourceUpdateSchedulerEvent) event);
+      case MARK_CONTAINER_FOR_PREEMPTION:
+      case MARK_CONTAINER_FOR_KILLABLE:
+      case MARK_CONTAINER_FOR_NONKILLABLE:
+        return preemption.intercepts((ContainerPreemptEvent) event) ? null : event;
       default:
-        // Events of the preemption monitor for GPU containers are to become ReclaimAsked here.
         return event;
     }
   }
@@ -71,11 +85,19 @@ final class SchedulerEvents {
     }
   }
 
-  /** The event that the scheduler shall handle right after this one; null for none. */
-  SchedulerEvent followerOf(SchedulerEvent event) {
-    return event instanceof NodeAddedSchedulerEvent
-        ? overSubscription.onArrival(((NodeAddedSchedulerEvent) event).getAddedRMNode())
-        : null;
+  /** The events that the scheduler shall handle right after this one: nodes to their heights. */
+  List<SchedulerEvent> followersOf(SchedulerEvent event) {
+    switch (event.getType()) {
+      case NODE_ADDED:
+        RMNode node = ((NodeAddedSchedulerEvent) event).getAddedRMNode();
+        overSubscription.onArrival(node);
+        return overSubscription.refits(Collections.singleton(node.getNodeID()));
+      case NODE_LABELS_UPDATE:
+        return overSubscription.refits(
+            ((NodeLabelsUpdateSchedulerEvent) event).getUpdatedNodeToLabels().keySet());
+      default:
+        return Collections.emptyList();
+    }
   }
 
   /** After the scheduler handled an event. */
@@ -112,30 +134,40 @@ final class SchedulerEvents {
   }
 
   private void onNode(String kind, NodeId id) {
-    FiCaSchedulerNode node = scheduler.getNode(id);
-    if (node == null) {
-      return;
+    FiCaSchedulerNode known = scheduler.getNode(id);
+    if (known != null) {
+      settings.onNodes(known.getPartition());
     }
-    ObjectNode facts = Snapshot.node(Json.object(), node);
-    // A decommissioning node sends an update with every heartbeat.
-    if (!facts.equals(toldNodes.put(id, facts)) || kind.equals("node_added")) {
-      ObjectNode event = Json.object().put("kind", kind);
-      event.setAll(facts);
-      events.accept(event);
+    // A height can change on another thread than the one that removes the node.
+    synchronized (toldNodes) {
+      FiCaSchedulerNode node = scheduler.getNode(id);
+      if (node == null) {
+        return;
+      }
+      ObjectNode facts = Snapshot.node(Json.object(), node);
+      // A decommissioning node sends an update with every heartbeat.
+      if (!facts.equals(toldNodes.put(id, facts)) || kind.equals("node_added")) {
+        ObjectNode event = Json.object().put("kind", kind);
+        event.setAll(facts);
+        events.accept(event);
+      }
     }
   }
 
   private void onNodeRemoved(RMNode node) {
     overSubscription.onDeparture(node);
-    toldNodes.remove(node.getNodeID());
-    events.accept(
-        Json.object().put("kind", "node_removed").put("node", node.getNodeID().toString()));
+    synchronized (toldNodes) {
+      toldNodes.remove(node.getNodeID());
+      events.accept(
+          Json.object().put("kind", "node_removed").put("node", node.getNodeID().toString()));
+    }
   }
 
   private void onAttemptAdded(ApplicationAttemptId attempt) {
     RMApp app = scheduler.getRMContext().getRMApps().get(attempt.getApplicationId());
     FiCaSchedulerApp live = scheduler.getApplicationAttempt(attempt);
     if (app != null && live != null) {
+      settings.onQueue(((CSQueue) live.getQueue()).getQueuePath());
       events.accept(Snapshot.identity(Json.object().put("kind", "app_added"), app, live));
     }
   }
@@ -180,6 +212,7 @@ final class SchedulerEvents {
   void onMoved(ApplicationId id) {
     FiCaSchedulerApp live = scheduler.liveAttempt(scheduler.getRMContext().getRMApps().get(id));
     if (live != null) {
+      settings.onQueue(((CSQueue) live.getQueue()).getQueuePath());
       events.accept(
           Json.object()
               .put("kind", "app_moved")
@@ -223,6 +256,19 @@ final class SchedulerEvents {
       if (app != null && !app.isStopped()) {
         asks.onChange(app);
       }
+    }
+  }
+
+  /** Stock code handed out a GPU container, which exists now. */
+  void onForeignGpuAllocated(ResourceCommitRequest<FiCaSchedulerApp, FiCaSchedulerNode> request) {
+    SchedulerContainer<FiCaSchedulerApp, FiCaSchedulerNode> given =
+        request.getFirstAllocatedOrReservedContainer().getAllocatedOrReservedContainer();
+    if (given.isAllocated()) {
+      RMContainer container = given.getRmContainer();
+      ObjectNode event = Json.object().put("kind", "container_allocated");
+      event.put("app", container.getApplicationAttemptId().getApplicationId().toString());
+      event.put("attempt", container.getApplicationAttemptId().toString());
+      events.accept(Snapshot.container(event, container));
     }
   }
 

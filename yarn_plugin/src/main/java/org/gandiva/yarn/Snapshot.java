@@ -20,15 +20,20 @@ final class Snapshot {
   private static final int PART_BYTES_MAX = 8 * 1024 * 1024;
 
   private final GandivaScheduler scheduler;
+  private final SettingsEvents settings;
   private final List<ObjectNode> parts = new ArrayList<>();
   private int partBytes;
 
-  Snapshot(GandivaScheduler scheduler) {
+  Snapshot(GandivaScheduler scheduler, SettingsEvents settings) {
     this.scheduler = scheduler;
+    this.settings = settings;
   }
 
   List<ObjectNode> write() {
     newPart();
+    ObjectNode known = settings.write();
+    parts.get(0).set("settings", known.deepCopy());
+    partBytes = Json.write(known).length();
     List<FiCaSchedulerNode> nodes = new ArrayList<>(scheduler.getAllNodes());
     nodes.sort(Comparator.comparing(FiCaSchedulerNode::getNodeID));
     for (FiCaSchedulerNode node : nodes) {
@@ -87,14 +92,20 @@ final class Snapshot {
             .sorted(Comparator.comparing(RMContainer::getContainerId))
             .collect(Collectors.toList());
     for (RMContainer container : gpuContainers) {
-      ObjectNode found = containers.addObject();
-      found.put("container", container.getContainerId().toString());
-      found.put("node", container.getAllocatedNode().toString());
-      found.put("priority", container.getAllocatedPriority().getPriority());
-      found.put("allocation_request_id", container.getContainer().getAllocationRequestId());
-      ResourceVector.write(found, container.getAllocatedResource());
+      container(containers.addObject(), container);
     }
     return entry;
+  }
+
+  /** Writes what is known of a container. */
+  static ObjectNode container(ObjectNode entry, RMContainer container) {
+    entry.put("container", container.getContainerId().toString());
+    entry.put("node", container.getAllocatedNode().toString());
+    entry.put("priority", container.getAllocatedPriority().getPriority());
+    entry.put("allocation_request_id", container.getContainer().getAllocationRequestId());
+    ResourceVector.write(entry, container.getAllocatedResource());
+    String label = container.getNodeLabelExpression();
+    return entry.put("label", label == null ? "" : label);
   }
 
   /** Writes who an application is. */

@@ -34,7 +34,6 @@ final class ReplaySession {
   private final TreeMap<ApplicationId, SimulatedMaster> mastersByApp = new TreeMap<>();
 
   private final ReplayEvents events;
-  private final boolean placesGpusItself;
   private boolean outstandingUnknown;
   private long heartbeats;
   private long rounds;
@@ -52,8 +51,6 @@ final class ReplaySession {
     rm.start();
     events = new ReplayEvents(rm.getRMContext(), mastersByApp);
     rm.pump().observe(events);
-    // Its GPU asks are answered by commits of the core, never by a node heartbeat.
-    placesGpusItself = rm.getResourceScheduler() instanceof GandivaScheduler;
   }
 
   YarnConfiguration configuration() {
@@ -190,13 +187,14 @@ final class ReplaySession {
    */
   void beatRounds(int roundsMax, boolean isFrugal) throws Exception {
     beatUnheard();
+    boolean isGpuPlacer = placesGpusItself();
     long before;
     int round = 0;
     do {
       rounds++;
       before = progress();
       for (SimulatedNode node : nodes.values()) {
-        if (isFrugal && placesGpusItself && !heartbeatMatters()) {
+        if (isFrugal && isGpuPlacer && !heartbeatMatters()) {
           break;
         }
         heartbeat(node);
@@ -211,16 +209,23 @@ final class ReplaySession {
     return events.allocatedCount() * 1_000_003L + root.getReservedContainers();
   }
 
+  /** Whether GPU asks are answered by commits of the core, never by a node heartbeat. */
+  private boolean placesGpusItself() {
+    ResourceScheduler scheduler = scheduler();
+    return scheduler instanceof GandivaScheduler && ((GandivaScheduler) scheduler).placesAllGpus();
+  }
+
   private boolean heartbeatMatters() {
+    boolean isGpuPlacer = placesGpusItself();
     for (SimulatedMaster master : mastersByApp.values()) {
       if (master.phase() == SimulatedMaster.Phase.WAITING || master.wantsPlain()) {
         return true;
       }
-      if (!placesGpusItself && master.wantsGpus()) {
+      if (!isGpuPlacer && master.wantsGpus()) {
         return true;
       }
     }
-    return outstandingUnknown && !placesGpusItself;
+    return outstandingUnknown && !isGpuPlacer;
   }
 
   ObjectNode statistics(ObjectNode stats) {

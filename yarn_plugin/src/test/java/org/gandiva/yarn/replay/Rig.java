@@ -3,7 +3,9 @@ package org.gandiva.yarn.replay;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -65,6 +67,24 @@ public final class Rig implements AutoCloseable {
     return this;
   }
 
+  /** Changes a property as an administrator would, with a refresh of the queues. */
+  public Rig refresh(String key, String value) throws IOException {
+    return refresh(Collections.singletonMap(key, value));
+  }
+
+  /** Changes properties as an administrator would, with one refresh of the queues. */
+  public Rig refresh(Map<String, String> changes) throws IOException {
+    Map<String, String> next = new TreeMap<>(properties);
+    next.putAll(changes);
+    try {
+      anyScheduler().reinitialize(ReplayConfiguration.build(null, next), context());
+    } catch (ProtocolException e) {
+      throw new AssertionError(e);
+    }
+    properties.putAll(changes);
+    return settle();
+  }
+
   /** Opens a new session of the core. */
   public long hello() {
     epoch =
@@ -105,6 +125,13 @@ public final class Rig implements AutoCloseable {
   public Rig submit(String key, String user) {
     ObjectNode action = Json.object().put("do", "submit").put("key", key).put("user", user);
     step(action.put("am_memory_mib", 256).put("am_vcores", 1));
+    return this;
+  }
+
+  /** Submits a job to a queue; its master runs at once. */
+  public Rig submitTo(String queue, String key, String user) {
+    ObjectNode action = Json.object().put("do", "submit").put("key", key).put("user", user);
+    step(action.put("queue", queue).put("am_memory_mib", 256).put("am_vcores", 1));
     return this;
   }
 
@@ -184,6 +211,19 @@ public final class Rig implements AutoCloseable {
     ObjectNode request = Json.object().put("epoch", epoch).put("seq", ++sequence);
     request.putArray("effects").add(effect);
     return ok(scheduler().gateway().apply(Json.write(request))).get("results").get(0);
+  }
+
+  /** Sets a node's height as the core would; returns the result. */
+  public JsonNode setHeight(String host, int height) {
+    ObjectNode effect = Json.object().put("id", "h").put("op", "set_height");
+    return apply(effect.put("node", host + ":1").put("height", height));
+  }
+
+  /** Fetches the core's events of a kind; the others are lost. */
+  public List<JsonNode> takeEvents(String kind) {
+    List<JsonNode> found = takeEvents();
+    found.removeIf(event -> !event.get("kind").asText().equals(kind));
+    return found;
   }
 
   /** Fetches the core's events. */
