@@ -10,7 +10,14 @@ from difflib import get_close_matches
 import msgspec
 from pydantic import ValidationError
 
-from gandiva_core.config.keys import BY_ENVIRONMENT_NAME, BY_NAME, PREFIX, Key, Unit
+from gandiva_core.config.keys import (
+    BY_ENVIRONMENT_NAME,
+    BY_NAME,
+    ENVIRONMENT_PREFIX,
+    PREFIX,
+    Key,
+    Unit,
+)
 from gandiva_core.config.settings import Settings
 from gandiva_core.model.errors import InputError
 
@@ -38,6 +45,16 @@ def environment_source(environment: Mapping[str, str]) -> dict[str, Located]:
         for name, value in environment.items()
         if name in BY_ENVIRONMENT_NAME
     }
+
+
+def unread_environment(environment: Mapping[str, str]) -> list[str]:
+    """Names that begin like ours and are no setting's, each with the likely one: a typo changes nothing unnoticed."""
+    unread: list[str] = []
+    for name in sorted(environment):
+        if name.startswith(ENVIRONMENT_PREFIX) and name not in BY_ENVIRONMENT_NAME:
+            close = get_close_matches(name, BY_ENVIRONMENT_NAME, n=1, cutoff=0.8)
+            unread.append(f"{name} ({close[0]}?)" if close else name)
+    return unread
 
 
 def read_settings(*sources: Source) -> Settings:

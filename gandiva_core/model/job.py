@@ -6,7 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
-from gandiva_core.model.units import JobId, QueueName
+from gandiva_core.model.units import JobId, QueueName, ServerId
 
 
 class JobPhase(StrEnum):
@@ -70,6 +70,7 @@ class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True):
         priority: YARN's priority of the application; orders who is admitted first in its queue, and nothing else.
         model: the model's name where known; only a key for remembered measurements.
         partition: YARN node label; only servers of the same partition can host the job.
+        only_on: servers that its asks insist on (relaxLocality=false); empty for any.
     """
 
     job_id: JobId
@@ -82,6 +83,7 @@ class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     model: str = ""
     partition: str = ""
     priority: int = 0
+    only_on: tuple[ServerId, ...] = ()
 
     @property
     def gpus(self) -> int:

@@ -10,13 +10,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
 
 import msgspec
 
 from gandiva_core.model.job import Worker
-from gandiva_core.model.units import JobId
-from yarn_plugin.bridge.wire import ANY, Ask
+from gandiva_core.model.units import JobId, ServerId
+from yarn_plugin.bridge.asks import ANYWHERE, AskKey, Pending, Site, Stray, ask_table
+from yarn_plugin.bridge.scope import OBSERVE, Scope
+from yarn_plugin.bridge.wire import Ask
 
 _GANG_TAG = "gandiva.gang="
 _ELASTIC_TYPES = frozenset({"SPARK", "TEZ", "MAPREDUCE"})
@@ -54,21 +55,6 @@ def gang_rule(tags: Sequence[str], application_type: str) -> tuple[GangRule, int
     return (GangRule.TONY if kind == "TONY" else GangRule.SOFT), 0
 
 
-class AskKey(NamedTuple):
-    """What tells one ask of an attempt from another; asks of one key have one size."""
-
-    priority: int
-    allocation_request_id: int
-
-
-class Pending(msgspec.Struct, frozen=True):
-    """How many containers of which size are asked for under a key."""
-
-    count: int
-    worker: Worker
-    label: str
-
-
 class GangPhase(StrEnum):
     """Where a gang stands between the ask table and its containers."""
 
@@ -82,23 +68,39 @@ class GangPhase(StrEnum):
 
 @dataclass(slots=True)
 class Member:
-    """One worker of a gang: the ask it came from, and its container while there is one."""
+    """One worker of a gang: the ask it came from, its container while there is one, and the one before."""
 
     key: AskKey
     worker: Worker
     container: str = ""
     node: str = ""
     exit_status: int | None = None
+    former: str = ""
+
+    def drop(self) -> None:
+        """It has no container any more."""
+        self.former = self.container or self.former
+        self.container = self.node = ""
+        self.exit_status = None
 
 
 @dataclass(slots=True)
 class Gang:
-    """A job as YARN sees it."""
+    """A job as YARN sees it.
+
+    Attributes:
+        site: where it may go, while it waits.
+        only_on: the servers at the site's places.
+        is_piece: its containers were found, and whether more belong to it is not known.
+    """
 
     job_id: JobId
     members: list[Member]
     formed_at_s: float
     phase: GangPhase = GangPhase.WAITING
+    site: Site = ANYWHERE
+    only_on: tuple[ServerId, ...] = ()
+    is_piece: bool = False
 
     @property
     def needs(self) -> Counter[AskKey]:
@@ -115,12 +117,20 @@ class Gang:
         """Its AM let all of its workers go."""
         return self.phase is GangPhase.HELD and all(m.exit_status is not None for m in self.members)
 
+    @property
+    def strays(self) -> list[Stray]:
+        """Its live containers, as if they were nobody's."""
+        return [
+            Stray(m.container, m.node, m.key, m.worker)
+            for m in self.members
+            if m.container and m.exit_status is None
+        ]
+
     def drop_containers(self) -> None:
         """Forget all containers: the gang has to be asked for again."""
         self.phase = GangPhase.RENEWING
         for member in self.members:
-            member.container = member.node = ""
-            member.exit_status = None
+            member.drop()
 
     def in_order(self, workers: Sequence[Worker]) -> list[Member]:
         """Members in the order of `workers`, sizes matching.
@@ -155,23 +165,33 @@ class Application:
     formed: int = 0
     is_single: bool = False
     """A soft application that waited too long: its containers are placed one by one from now on."""
+    scope: Scope = field(default_factory=Scope)
+    strays: dict[str, Stray] = field(default_factory=dict)
+    """Containers of nobody that wait for their node."""
+    opportunistic: int = 0
+
+    @property
+    def is_placed_by_us(self) -> bool:
+        """Whether decisions about some partition of its queue are carried out."""
+        return self.scope.mode != OBSERVE and self.scope.has_queue(self.queue)
 
     def replace_asks(self, asks: Sequence[Ask]) -> None:
-        """Take a snapshot: only whole-cluster entries, since place entries repeat their count."""
-        self.asks = {
-            AskKey(ask.priority, ask.allocation_request_id): Pending(
-                ask.count, Worker(ask.gpus, ask.memory_mib, ask.vcores), ask.label
-            )
-            for ask in asks
-            if ask.resource_name == ANY
-            and ask.gpus > 0
-            and ask.count > 0
-            and ask.execution_type == "GUARANTEED"
-        }
+        """Take a snapshot. Counts are those of whole-cluster entries, since place entries repeat theirs."""
+        self.asks, self.opportunistic = ask_table(asks)
+
+    def take(self, key: AskKey) -> None:
+        """The ResourceManager served one container of this ask by itself."""
+        self._reduce(key, 1)
 
     def free(self) -> Counter[AskKey]:
         """Containers asked for that no waiting gang has taken; negative where some were withdrawn."""
-        counts = Counter({key: pending.count for key, pending in self.asks.items()})
+        counts = Counter(
+            {
+                key: pending.count
+                for key, pending in self.asks.items()
+                if self.scope.has(self.queue, pending.site.label)
+            }
+        )
         for gang in self.gangs.values():
             if gang.phase is GangPhase.WAITING:
                 counts.subtract(gang.needs)
@@ -180,19 +200,33 @@ class Application:
     def renewed(self) -> None:
         """Let gangs wait again whose containers are all asked for anew."""
         for gang in self.gangs.values():
-            if gang.phase is GangPhase.RENEWING:
-                free = self.free()
-                if all(free[key] >= count for key, count in gang.needs.items()):
-                    gang.phase = GangPhase.WAITING
+            if gang.phase is GangPhase.RENEWING and self.asks_cover(gang):
+                gang.phase = GangPhase.WAITING
+
+    def asks_cover(self, gang: Gang) -> bool:
+        """Whether all containers of a gang that does not wait are asked for, and taken by nobody else."""
+        free = self.free()
+        return self._is_asked(gang) and all(free[key] >= count for key, count in gang.needs.items())
+
+    def _is_asked(self, gang: Gang) -> bool:
+        """Whether its asks, however many, are still of its sizes, and where it may go."""
+        for member in gang.members:
+            pending = self.asks.get(member.key)
+            if pending is None or pending.worker != member.worker:
+                return False
+            if not gang.site.covers(pending.site):
+                return False
+        return True
 
     def withdrawn(self) -> Iterator[Gang]:
         """Waiting gangs that no longer have their asks, youngest first; each is dropped as it is yielded."""
+        free = self.free()
         for gang in reversed(list(self.gangs.values())):
-            missing = {key for key, count in self.free().items() if count < 0}
-            if not missing:
-                return
-            if gang.phase is GangPhase.WAITING and missing & gang.needs.keys():
+            if gang.phase is not GangPhase.WAITING:
+                continue
+            if any(free[key] < 0 for key in gang.needs) or not self._is_asked(gang):
                 del self.gangs[gang.job_id]
+                free = self.free()
                 yield gang
 
     def form(self, *, settled: bool, now_s: float) -> list[Gang]:
@@ -202,13 +236,25 @@ class Application:
             settled: whether the asks rest: the last two AM heartbeats were the same.
             now_s: their birth.
         """
-        free = [key for key, count in sorted(self.free().items()) for _ in range(count)]
-        size = self._gang_size(len(free), settled=settled)
         formed: list[Gang] = []
-        while size and len(free) >= size:
-            formed.append(self._gang(free[:size], now_s))
-            free = free[size:]
+        for free in self._sites().values():
+            size = self._gang_size(len(free), settled=settled)
+            rest = self._rest_of_pieces()
+            first = rest if rest and len(free) % size == rest else 0
+            if first:
+                formed.append(self._gang(free[:first], now_s))
+                self._complete_pieces()
+            starts = range(first, len(free) - size + 1, size) if size else ()
+            formed += [self._gang(free[at : at + size], now_s) for at in starts]
         return formed
+
+    def _sites(self) -> dict[Site, list[AskKey]]:
+        """Free asks by where they may go; none where a gang that must stay whole would need two sites."""
+        sites: dict[Site, list[AskKey]] = {}
+        for key, count in sorted(self.free().items()):
+            if count > 0:
+                sites.setdefault(self.asks[key].site, []).extend([key] * count)
+        return {} if self.rule is GangRule.TONY and len(sites) > 1 else sites
 
     def _gang_size(self, free: int, *, settled: bool) -> int:
         if self.rule is GangRule.DECLARED:
@@ -217,23 +263,53 @@ class Application:
             return 1
         return free if settled else 0
 
-    def _gang(self, keys: Sequence[AskKey], now_s: float) -> Gang:
+    def _rest_of_pieces(self) -> int:
+        """How many containers a declared gang lacks of which some were found; 0 for all other applications."""
+        if self.rule is not GangRule.DECLARED or not self.is_placed_by_us:
+            return 0
+        found = sum(len(gang.live) for gang in self.gangs.values() if gang.is_piece)
+        return -found % self.size
+
+    def _complete_pieces(self) -> None:
+        for gang in self.gangs.values():
+            gang.is_piece = False
+
+    def hindrance(self) -> str:
+        """Why some of its asks form no job, for people; empty where all do or may yet."""
+        free = sum(count for count in self.free().values() if count > 0)
+        if free and self.rule is GangRule.DECLARED:
+            return (
+                f"{free} of {self.size} containers of a gang are asked for: none is placed before all are "
+                f"({_GANG_TAG}{self.size})"
+            )
+        if free and self.rule is GangRule.TONY and not self._sites():
+            return "one gang asks for several partitions, or hosts: it can be placed in one only"
+        if self.opportunistic:
+            return f"{self.opportunistic} opportunistic containers with GPUs are never placed: ask for GUARANTEED ones"
+        return ""
+
+    def new_job_id(self) -> JobId:
+        """The name of its next job."""
         self.formed += 1
-        suffix = "" if self.formed == 1 else f"#{self.formed}"
+        return JobId(self.first_job if self.formed == 1 else f"{self.first_job}#{self.formed}")
+
+    def _gang(self, keys: Sequence[AskKey], now_s: float) -> Gang:
         members = [Member(key, self.asks[key].worker) for key in keys]
-        gang = Gang(JobId(f"{self.first_job}{suffix}"), members, now_s)
+        gang = Gang(self.new_job_id(), members, now_s, site=self.asks[keys[0]].site)
         self.gangs[gang.job_id] = gang
         return gang
 
     def committed(self, gang: Gang) -> None:
         """Take a gang's asks out of the table, as the ResourceManager did when it committed."""
         for key, count in gang.needs.items():
-            pending = self.asks.get(key)
-            if pending is None:
-                continue
-            left = pending.count - count
-            if left > 0:
-                self.asks[key] = msgspec.structs.replace(pending, count=left)
-            else:
-                del self.asks[key]
+            self._reduce(key, count)
         gang.phase = GangPhase.HELD
+
+    def _reduce(self, key: AskKey, count: int) -> None:
+        pending = self.asks.get(key)
+        if pending is None:
+            return
+        if pending.count > count:
+            self.asks[key] = msgspec.structs.replace(pending, count=pending.count - count)
+        else:
+            del self.asks[key]

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from gandiva_core.messages.effects import CommitGang, ContainerEffect
-from gandiva_core.messages.events import Event, GangCommitted, GangRefused
+from gandiva_core.messages.effects import CommitGang, ContainerEffect, ReleaseGang
+from gandiva_core.messages.events import Event, GangCommitted, GangRefused, JobKilled
+from yarn_plugin.bridge.adoption import adopt
 from yarn_plugin.bridge.gangs import Application, Gang, GangPhase
 from yarn_plugin.bridge.register import Register
 from yarn_plugin.bridge.wire import Answer, CommitOrder, ContainerOrder, Order, ReleaseOrder
@@ -16,10 +17,16 @@ from yarn_plugin.bridge.wire import Answer, CommitOrder, ContainerOrder, Order, 
 OK = "OK"
 ASK_GONE = "ASK_GONE"
 NODE_STATE = "NODE_STATE"
+NOT_ADOPTED = "NOT_ADOPTED"
+MODE = "MODE"
 
 
 class Orders(msgspec.Struct, frozen=True):
-    """What effects became: orders for the ResourceManager, and refusals that need none."""
+    """What effects became: orders for the ResourceManager, and events that need none of its answers.
+
+    Attributes:
+        refused: commits that cannot be ordered, and gangs whose containers stay although the core let them go.
+    """
 
     orders: tuple[Order, ...]
     refused: tuple[Event, ...] = ()
@@ -46,7 +53,9 @@ class OrderDesk:
                     self._open[written.id] = effect
                     orders.append(written)
             else:
-                orders.extend(self._release(f"{effect.cause}/{effect.job_id}", effect.job_id))
+                released = self._release(effect, at_s)
+                orders += [each for each in released if isinstance(each, ReleaseOrder)]
+                refused += [each for each in released if not isinstance(each, ReleaseOrder)]
         return Orders(tuple(orders), tuple(refused))
 
     def _commit(self, effect: CommitGang) -> CommitOrder | str:
@@ -56,6 +65,10 @@ class OrderDesk:
         app, gang = found
         if gang.phase is not GangPhase.WAITING:
             return f"{ASK_GONE} its application master has not asked for all containers again"
+        if not app.scope.has(app.queue, gang.site.label):
+            return f"{NOT_ADOPTED} {app.queue}"
+        if not app.scope.places(app.queue, gang.site.label):
+            return f"{MODE} {app.scope.mode}: stock code schedules"
         try:
             nodes = [self.register.node_of[server] for server in effect.servers]
             members = gang.in_order(effect.workers)
@@ -70,16 +83,28 @@ class OrderDesk:
         )
         return CommitOrder(f"{effect.cause}/{effect.job_id}", app.attempt, containers)
 
-    def _release(self, order_id: str, job_id: str) -> Iterator[ReleaseOrder]:
-        found = self.register.find(job_id)  # type: ignore[arg-type]
+    def _release(self, effect: ReleaseGang, at_s: float) -> Sequence[ReleaseOrder | Event]:
+        found = self.register.find(effect.job_id)
         if found is None:
-            return
+            return ()
         app, gang = found
+        if not app.scope.places(app.queue, gang.site.label):
+            return list(self._let_be(app, gang, at_s))
         live = tuple(gang.live)
         if gang.phase is not GangPhase.WAITING:
             self.register.forget_containers(gang)
-        if live:
-            yield ReleaseOrder(order_id, app.attempt, live)
+        order_id = f"{effect.cause}/{effect.job_id}"
+        return (ReleaseOrder(order_id, app.attempt, live),) if live else ()
+
+    def _let_be(self, app: Application, gang: Gang, at_s: float) -> Iterator[Event]:
+        """Where nothing is carried out, containers of a broken gang stay: each is a job of its own."""
+        app_id = self.register.app_of[gang.job_id]
+        if gang.phase is not GangPhase.WAITING:
+            self.register.scatter(app, gang)
+        if not app.scope.has(app.queue, gang.site.label):
+            self.register.remove(app, gang)
+            yield JobKilled(at_s, gang.job_id)
+        yield from adopt(self.register, app_id, at_s)
 
     def book(self, answers: Sequence[Answer], at_s: float) -> list[Event]:
         """Events for the answers to what `write` ordered; answers to anything else mean nothing to the core."""

@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+
+import msgspec
 
 from gandiva_core.model.cluster import Server
 from gandiva_core.model.units import JobId, ServerId
+from yarn_plugin.bridge import wire
 from yarn_plugin.bridge.gangs import Application, Gang, GangPhase, Member
+from yarn_plugin.bridge.scope import Scope
+
+NodeFacts = wire.NodeAdded | wire.NodeUpdated | wire.ResyncNode
+
+
+def server_of(event: NodeFacts, known: Server | None) -> Server:
+    """A node as a server; `known` has what YARN does not tell of it."""
+    known = known or Server(ServerId(event.node), 0, 0, 0)
+    return msgspec.structs.replace(
+        known,
+        gpus=event.gpus,
+        memory_mib=event.memory_mib,
+        vcores=event.vcores,
+        rack=event.rack or known.rack,
+        partition=known.partition if event.partition is None else event.partition,
+    )
 
 
 @dataclass(slots=True)
@@ -19,6 +38,7 @@ class Register:
     apps: dict[str, Application] = field(default_factory=dict)
     app_of: dict[JobId, str] = field(default_factory=dict)
     job_of: dict[str, JobId] = field(default_factory=dict)
+    scope: Scope = field(default_factory=Scope)
 
     def find(self, job_id: JobId) -> tuple[Application, Gang] | None:
         """A job's application and gang; None for one that has left."""
@@ -34,22 +54,33 @@ class Register:
         self.node_of[server.server_id] = node
 
     def drop_server(self, node: str) -> Server | None:
-        """A node is gone; gangs with a container there have to be asked for again."""
+        """Forget a node, but for what is on it."""
         server = self.servers.pop(node, None)
-        if server is None:
-            return None
-        del self.node_of[server.server_id]
-        for gang in self.gangs():
-            here = [member for member in gang.members if member.container and member.node == node]
-            for member in here:
-                self.lose(gang, member)
+        if server is not None:
+            del self.node_of[server.server_id]
         return server
+
+    def servers_at(self, places: Sequence[str]) -> tuple[ServerId, ...]:
+        """Servers on these hosts and racks; where there are none, the first place itself, which is no server."""
+        if not places:
+            return ()
+        found = (
+            server.server_id
+            for node, server in self.servers.items()
+            if node.rpartition(":")[0] in places or server.rack in places
+        )
+        return tuple(sorted(found)) or (ServerId(places[0]),)
 
     def lose(self, gang: Gang, member: Member) -> None:
         """A container of a gang is gone for a bad reason; its siblings stay until the core releases them."""
         self.job_of.pop(member.container, None)
-        member.container = member.node = ""
+        member.drop()
         gang.phase = GangPhase.RENEWING
+
+    def scatter(self, app: Application, gang: Gang) -> None:
+        """Take a gang apart without ending its containers: they are nobody's now."""
+        app.strays.update((stray.container, stray) for stray in gang.strays)
+        self.forget_containers(gang)
 
     def forget_containers(self, gang: Gang) -> None:
         """All containers of a gang are gone or given back."""
@@ -63,7 +94,8 @@ class Register:
         del app.gangs[gang.job_id]
         del self.app_of[gang.job_id]
 
-    def gangs(self) -> Iterator[Gang]:
+    def gangs(self) -> Iterator[tuple[Application, Gang]]:
         """Every gang of every application."""
         for app in self.apps.values():
-            yield from app.gangs.values()
+            for gang in app.gangs.values():
+                yield app, gang

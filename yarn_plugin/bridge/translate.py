@@ -1,8 +1,4 @@
-"""From the ResourceManager's events to the core's. Pure: what comes out follows from the events alone.
-
-A container that ends is judged by how it ended: an AM that lets its workers go is finishing, anything else breaks the
-gang (G-13).
-"""
+"""From the ResourceManager's events to the core's. Pure: what comes out follows from the events alone."""
 
 from __future__ import annotations
 
@@ -10,36 +6,40 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import msgspec
-
 from gandiva_core.messages.events import (
     Event,
-    GangBroken,
     JobFailed,
     JobFinished,
     JobKilled,
     JobMoved,
     JobSubmitted,
+    ReclaimAsked,
     ServerJoined,
-    ServerLost,
 )
 from gandiva_core.model.cluster import Server
-from gandiva_core.model.job import JobSpec
-from gandiva_core.model.units import QueueName, ServerId
+from gandiva_core.model.job import Worker
+from gandiva_core.model.units import QueueName
 from yarn_plugin.bridge import wire
-from yarn_plugin.bridge.gangs import Application, Gang, GangPhase, GangRule, Member, gang_rule
-from yarn_plugin.bridge.register import Register
+from yarn_plugin.bridge.adoption import adopt, spec_of
+from yarn_plugin.bridge.asks import AskKey, Stray
+from yarn_plugin.bridge.endings import (
+    application_ended,
+    container_completed,
+    new_attempt,
+    node_removed,
+    nodes_missing,
+    vanished,
+)
+from yarn_plugin.bridge.gangs import Application, Gang, GangPhase, GangRule, gang_rule
+from yarn_plugin.bridge.register import NodeFacts, Register, server_of
+from yarn_plugin.bridge.scope import Scope
 
-_SUCCESS = 0
-_LET_GO = frozenset({_SUCCESS, -100, -105, -107})
-"""Exit statuses of workers that were let go: done, released by the AM (-100, -105), or their application ended (-107).
-
-YARN says -100 for a lost node too; those are taken out by the node's own event.
-"""
-_FINISHED = frozenset({"FINISHED", "SUCCEEDED", "ENDED"})
 _NODE_LEFT = frozenset({"LOST", "DECOMMISSIONED", "SHUTDOWN", "UNHEALTHY"})
+REST_S = 3.0
+"""After a snapshot nobody says whether asks rest: taken for granted when they did not change for so long.
 
-_NodeFacts = wire.NodeAdded | wire.NodeUpdated | wire.ResyncNode
+Masters ask once a second.
+"""
 
 
 def application_id(app: wire.AppAdded) -> str:
@@ -71,6 +71,15 @@ class Translator:
     foreign_refused: int = 0
     _parts: list[wire.Resync] = field(default_factory=list)
     _soft: deque[tuple[str, Gang]] = field(default_factory=deque)
+    _touched: dict[str, None] = field(default_factory=dict)
+    """Applications with strays that may be adopted at the end of a batch: what comes together belongs together."""
+    _resting: dict[str, float] = field(default_factory=dict)
+    """Applications whose asks are taken to rest at a time, unless they change."""
+
+    @property
+    def is_reading_snapshot(self) -> bool:
+        """Whether parts of a snapshot are still to come; until then nothing may change behind its back."""
+        return bool(self._parts)
 
     def translate(self, events: Sequence[wire.RmEvent], now_s: float | None = None) -> list[Event]:
         """What a batch of events means, in order.
@@ -81,10 +90,14 @@ class Translator:
         """
         leaving = {event.node for event in events if isinstance(event, wire.NodeRemoved)}
         out: list[Event] = []
+        at_s = 0.0 if now_s is None else now_s
         for event in events:
+            at_s = event.at_ms / 1000.0 if now_s is None else now_s
             if isinstance(event, wire.ContainerCompleted) and event.node in leaving:
                 continue  # told by the node's own event, whichever comes first
-            out.extend(self._one(event, event.at_ms / 1000.0 if now_s is None else now_s))
+            out.extend(self._one(event, at_s))
+        for app_id in list(self._touched):
+            out.extend(self._adopt(app_id, at_s))
         return out
 
     def _one(self, event: wire.RmEvent, at_s: float) -> Iterator[Event]:
@@ -94,9 +107,11 @@ class Translator:
             case wire.NodeAdded() | wire.NodeUpdated():
                 return self._node(event, at_s)
             case wire.NodeRemoved():
-                return self._node_removed(event.node, at_s)
+                return node_removed(self.register, event.node, at_s)
             case wire.Resync():
                 return self._resync(event, at_s)
+            case wire.Settings():
+                return self._settings(event.adoption, at_s)
             case wire.ForeignGpuRefused():
                 self.foreign_refused = event.count
                 return iter(())
@@ -107,49 +122,54 @@ class Translator:
     def _of_app(self, event: _AppEvent, app: Application, at_s: float) -> Iterator[Event]:
         match event:
             case wire.Asks(attempt=app.attempt):
-                app.replace_asks(event.asks)
-                return self._reconcile(event.app, app, at_s)
+                return self._asks(event, app, at_s)
             case wire.AsksUnchanged(attempt=app.attempt):
                 return self._form(event.app, app, at_s, settled=True)
+            case wire.ContainerAllocated():
+                return self._allocated(event, app)
             case wire.ContainerCompleted():
-                return self._completed(event, app, at_s)
+                return container_completed(self.register, event, app, at_s)
+            case wire.ReclaimAsked():
+                return self._reclaim(event, at_s)
             case wire.AppMoved():
                 return self._moved(event, app, at_s)
             case wire.AppRemoved():
-                return self._app_removed(event.app, event.final_state, at_s)
+                return application_ended(self.register, event.app, event.final_state, at_s)
             case _:
                 return iter(())  # a message of an older attempt
 
     # ------------------------------------------------------------------ servers
 
-    def _node(self, event: _NodeFacts, at_s: float) -> Iterator[Event]:
+    def _node(self, event: NodeFacts, at_s: float) -> Iterator[Event]:
         if getattr(event, "state", "") in _NODE_LEFT:
-            yield from self._node_removed(event.node, at_s)
+            yield from node_removed(self.register, event.node, at_s)
             return
         before = self.register.servers.get(event.node)
         if before is None and event.gpus <= 0:
             return  # a node for masters and CPU work
-        server = self._server(event, before or self.known_servers.get(event.node))
+        server = server_of(event, before or self.known_servers.get(event.node))
         if server != before:
             self.register.put_server(event.node, server)
             yield ServerJoined(at_s, server)
+        if before is None:
+            yield from self._room_for(event.node, at_s)
 
-    @staticmethod
-    def _server(event: _NodeFacts, before: Server | None) -> Server:
-        known = before or Server(ServerId(event.node), 0, 0, 0)
-        return msgspec.structs.replace(
-            known,
-            gpus=event.gpus,
-            memory_mib=event.memory_mib,
-            vcores=event.vcores,
-            rack=getattr(event, "rack", "") or known.rack,
-            partition=getattr(event, "partition", known.partition),
-        )
-
-    def _node_removed(self, node: str, at_s: float) -> Iterator[Event]:
-        server = self.register.drop_server(node)
-        if server is not None:
-            yield ServerLost(at_s, server.server_id, "its NodeManager is gone")
+    def _room_for(self, node: str, at_s: float) -> Iterator[Event]:
+        """A node is new: containers may have waited for it, and asks that insist on it."""
+        for app_id, app in self.register.apps.items():
+            if any(stray.node == node for stray in app.strays.values()):
+                self._touched[app_id] = None
+            stale = [
+                gang
+                for gang in app.gangs.values()
+                if gang.phase is GangPhase.WAITING
+                and gang.only_on != self.register.servers_at(gang.site.places)
+            ]
+            for gang in stale:
+                self.register.remove(app, gang)
+                yield JobKilled(at_s, gang.job_id)
+            if stale:
+                yield from self._form(app_id, app, at_s, settled=True)
 
     # ------------------------------------------------------------------ applications and their asks
 
@@ -166,89 +186,123 @@ class Translator:
                 priority=event.priority,
                 rule=rule,
                 size=size,
+                scope=self.register.scope,
             )
         elif known.attempt != event.attempt:
-            known.attempt = event.attempt
-            known.asks = {}
-            for gang in known.gangs.values():
-                yield from self._break(gang, at_s, "its application master was started again")
+            yield from new_attempt(known, event.attempt, at_s)
 
-    def _break(self, gang: Gang, at_s: float, reason: str) -> Iterator[Event]:
-        was_held = gang.phase is GangPhase.HELD
-        gang.phase = GangPhase.RENEWING
-        if was_held:
-            yield GangBroken(at_s, gang.job_id, reason)
+    def _asks(self, event: wire.Asks, app: Application, at_s: float) -> Iterator[Event]:
+        yield from self._adopt(event.app, at_s)  # what was served is no ask that was withdrawn
+        app.replace_asks(event.asks)
+        yield from self._reconcile(event.app, app, at_s)
 
-    def _reconcile(self, app_id: str, app: Application, at_s: float) -> Iterator[Event]:
+    def _reconcile(
+        self, app_id: str, app: Application, at_s: float, *, settled: bool = False
+    ) -> Iterator[Event]:
+        yield from self._drop_withdrawn(app, at_s)
+        app.renewed()
+        yield from self._form(app_id, app, at_s, settled=settled)
+
+    def _drop_withdrawn(self, app: Application, at_s: float) -> Iterator[Event]:
         for gang in app.withdrawn():
             del self.register.app_of[gang.job_id]
             yield JobKilled(at_s, gang.job_id)
-        app.renewed()
-        yield from self._form(app_id, app, at_s, settled=False)
 
     def _form(
         self, app_id: str, app: Application, at_s: float, *, settled: bool
     ) -> Iterator[Event]:
+        self._resting.pop(app_id, None)
         formed = app.form(settled=settled, now_s=at_s)
-        if formed:  # it asks again, so a gang whose workers it let go was done
-            for gang in [gang for gang in app.gangs.values() if gang.is_drained]:
-                self.register.remove(app, gang)
-                yield JobFinished(at_s, gang.job_id)
+        if formed:
+            yield from self._superseded(app, at_s)
         for gang in formed:
             self.register.app_of[gang.job_id] = app_id
+            gang.only_on = self.register.servers_at(gang.site.places)
             if app.rule is GangRule.SOFT and len(gang.members) > 1:
                 self._soft.append((app_id, gang))
-            yield JobSubmitted(at_s, _spec(app, gang))
+            yield JobSubmitted(at_s, spec_of(app, gang, gang.site.label, gang.only_on))
+
+    def _superseded(self, app: Application, at_s: float) -> Iterator[Event]:
+        """It asks again: gangs are over whose workers it let go, or whose workers went on as another job."""
+        for gang in list(app.gangs.values()):
+            if gang.is_drained:
+                self.register.remove(app, gang)
+                yield JobFinished(at_s, gang.job_id)
+            elif gang.phase is GangPhase.RENEWING and any(
+                member.former in self.register.job_of for member in gang.members
+            ):
+                self.register.remove(app, gang)
+                yield JobFailed(at_s, gang.job_id, "it lost a worker and the others went on")
 
     def _moved(self, event: wire.AppMoved, app: Application, at_s: float) -> Iterator[Event]:
         app.queue = event.queue
         for job_id in app.gangs:
             yield JobMoved(at_s, job_id, QueueName(event.queue))
+        yield from self._rescoped(event.app, app, at_s)
 
-    def _app_removed(self, app_id: str, final_state: str, at_s: float) -> Iterator[Event]:
-        app = self.register.apps[app_id]
-        for gang in list(app.gangs.values()):
-            self.register.remove(app, gang)
-            if final_state in _FINISHED:
-                yield JobFinished(at_s, gang.job_id)
-            elif final_state == "KILLED":
-                yield JobKilled(at_s, gang.job_id)
-            else:
-                yield JobFailed(at_s, gang.job_id, f"application {final_state or 'gone'}")
-        del self.register.apps[app_id]
+    # ------------------------------------------------------------------ containers that are there
 
-    # ------------------------------------------------------------------ containers
+    def _allocated(self, event: wire.ContainerAllocated, app: Application) -> Iterator[Event]:
+        if event.container not in self.register.job_of and event.container not in app.strays:
+            self._stray(event.app, app, event)
+            app.take(AskKey(event.priority, event.allocation_request_id))
+        return iter(())
 
-    def _completed(
-        self, event: wire.ContainerCompleted, app: Application, at_s: float
-    ) -> Iterator[Event]:
-        job_id = self.register.job_of.get(event.container)
-        if job_id is None:
+    def _stray(
+        self, app_id: str, app: Application, seen: wire.LiveContainer | wire.ContainerAllocated
+    ) -> None:
+        key = AskKey(seen.priority, seen.allocation_request_id)
+        worker = Worker(seen.gpus, seen.memory_mib, seen.vcores)
+        app.strays[seen.container] = Stray(seen.container, seen.node, key, worker)
+        self._touched[app_id] = None
+
+    def _adopt(self, app_id: str, at_s: float) -> Iterator[Event]:
+        """Take in an application's strays; asks that they were served for are no longer waited for."""
+        if app_id not in self._touched:
             return
-        gang = app.gangs[job_id]
-        member = next(m for m in gang.members if m.container == event.container)
-        if app.rule is GangRule.INDEPENDENT:
-            self.register.remove(app, gang)
-            yield _single_end(gang, event.exit_status, at_s)
-        elif event.exit_status in _LET_GO and gang.phase is GangPhase.HELD:
-            member.exit_status = event.exit_status
-            if all(m.exit_status == _SUCCESS for m in gang.members):
-                self.register.remove(app, gang)
-                yield JobFinished(at_s, job_id)
-        else:
-            yield from self._worker_lost(gang, member, event.exit_status, at_s)
+        del self._touched[app_id]
+        app = self.register.apps.get(app_id)
+        if app is not None:
+            yield from adopt(self.register, app_id, at_s)
+            yield from self._drop_withdrawn(app, at_s)
 
-    def _worker_lost(
-        self, gang: Gang, member: Member, exit_status: int, at_s: float
-    ) -> Iterator[Event]:
-        reason = f"{member.container} on {member.node} ended with status {exit_status}"
-        yield from self._break(gang, at_s, reason)
-        self.register.lose(gang, member)
+    def _reclaim(self, event: wire.ReclaimAsked, at_s: float) -> Iterator[Event]:
+        job_id = self.register.job_of.get(event.container)
+        if job_id is not None and "NONKILLABLE" not in event.reason:
+            yield ReclaimAsked(at_s, job_id, event.gpus)
+
+    # ------------------------------------------------------------------ what is ours
+
+    def _settings(self, adoption: wire.Adoption, at_s: float) -> Iterator[Event]:
+        """Another mode, or other queues: jobs that wait come or go, those that run stay."""
+        scope = Scope.of(adoption)
+        if scope == self.register.scope:
+            return
+        self.register.scope = scope
+        for app_id, app in self.register.apps.items():
+            app.scope = scope
+            yield from self._rescoped(app_id, app, at_s)
+
+    def _rescoped(self, app_id: str, app: Application, at_s: float) -> Iterator[Event]:
+        yield from adopt(self.register, app_id, at_s, regroups=True)
+        if not self.register.scope.has_queue(app.queue):
+            renewing = [g for g in app.gangs.values() if g.phase is GangPhase.RENEWING]
+            for gang in renewing:
+                self.register.remove(app, gang)
+                yield JobKilled(at_s, gang.job_id)
+        yield from self._reconcile(app_id, app, at_s, settled=True)
 
     # ------------------------------------------------------------------ soft gangs
 
     def next_at_s(self) -> float | None:
-        """When the oldest soft gang has been tried whole for long enough; None where none waits."""
+        """When asks are taken to rest, or the oldest soft gang has been tried whole for long enough; None for never."""
+        times = [*self._resting.values()]
+        oldest_s = self._soft_until_s()
+        if oldest_s is not None:
+            times.append(oldest_s)
+        return min(times, default=None)
+
+    def _soft_until_s(self) -> float | None:
         while self._soft:
             gang = self._soft[0][1]
             if gang.phase is GangPhase.WAITING and gang.job_id in self.register.app_of:
@@ -257,9 +311,17 @@ class Translator:
         return None
 
     def due(self, now_s: float) -> list[Event]:
-        """Break up soft gangs that waited too long: their containers are placed singly from now on (DESIGN §6)."""
+        """Form gangs of asks that rest by now, and break up soft ones that waited too long.
+
+        The containers of the latter are placed singly from now on (DESIGN §6).
+        """
         out: list[Event] = []
-        while (due_s := self.next_at_s()) is not None and due_s <= now_s:
+        for app_id in [app_id for app_id, at_s in self._resting.items() if at_s <= now_s]:
+            del self._resting[app_id]
+            app = self.register.apps.get(app_id)
+            if app is not None:
+                out.extend(self._form(app_id, app, now_s, settled=True))
+        while (due_s := self._soft_until_s()) is not None and due_s <= now_s:
             app_id, gang = self._soft.popleft()
             app = self.register.apps[app_id]
             app.is_single = True
@@ -278,35 +340,49 @@ class Translator:
         parts, self._parts = self._parts, []
         nodes = {node.node: node for part in parts for node in part.nodes}
         apps = {app.app: app for part in parts for app in part.apps}
-        for gone in [node for node in self.register.servers if node not in nodes]:
-            yield from self._node_removed(gone, at_s)
+        for part in parts:
+            if part.settings is not None:
+                yield from self._settings(part.settings, at_s)
+        yield from nodes_missing(self.register, nodes, at_s)
         for node in nodes.values():
             yield from self._node(node, at_s)
         for left in [app_id for app_id in self.register.apps if app_id not in apps]:
-            yield from self._app_removed(left, "while events were lost", at_s)
+            yield from application_ended(self.register, left, "while events were lost", at_s)
         for app in apps.values():
             yield from self._resync_app(app, at_s)
 
     def _resync_app(self, seen: wire.ResyncApp, at_s: float) -> Iterator[Event]:
         yield from self._app_added(_added(seen), at_s)
         app = self.register.apps[seen.app]
-        live = {container.container for container in seen.containers}
-        for gang in list(app.gangs.values()):
-            lost = [m for m in gang.members if m.container and m.container not in live]
-            for member in lost:
-                if member.exit_status is None:
-                    yield from self._worker_lost(gang, member, _LOST_SIGHT, at_s)
-        if seen.queue != app.queue:
-            yield from self._moved(wire.AppMoved(app=seen.app, queue=seen.queue), app, at_s)
+        is_moved = seen.queue != app.queue
+        if is_moved:
+            app.queue = seen.queue
+            for job_id in app.gangs:
+                yield JobMoved(at_s, job_id, QueueName(seen.queue))
         app.replace_asks(seen.asks)
+        live = frozenset(container.container for container in seen.containers)
+        for gang in list(app.gangs.values()):
+            yield from vanished(self.register, app, gang, live, at_s)
+        app.strays.clear()
+        for container in seen.containers:
+            if container.container not in self.register.job_of:
+                self._stray(seen.app, app, container)
+        self._touched.pop(seen.app, None)
+        yield from adopt(self.register, seen.app, at_s, regroups=is_moved)
         yield from self._reconcile(seen.app, app, at_s)
+        if any(count > 0 for count in app.free().values()):
+            self._resting[seen.app] = at_s + REST_S
 
 
 _AppEvent = (
-    wire.AppRemoved | wire.Asks | wire.AsksUnchanged | wire.ContainerCompleted | wire.AppMoved
+    wire.AppRemoved
+    | wire.Asks
+    | wire.AsksUnchanged
+    | wire.ContainerAllocated
+    | wire.ContainerCompleted
+    | wire.ReclaimAsked
+    | wire.AppMoved
 )
-_LOST_SIGHT = -1000
-"""YARN's INVALID: how it ended is not known."""
 
 
 def _added(app: wire.ResyncApp) -> wire.AppAdded:
@@ -320,21 +396,3 @@ def _added(app: wire.ResyncApp) -> wire.AppAdded:
         priority=app.priority,
         type=app.type,
     )
-
-
-def _spec(app: Application, gang: Gang) -> JobSpec:
-    return JobSpec(
-        job_id=gang.job_id,
-        workers=tuple(member.worker for member in gang.members),
-        name=app.name,
-        queue=QueueName(app.queue),
-        user=app.user,
-        priority=app.priority,
-        partition=app.asks[gang.members[0].key].label,
-    )
-
-
-def _single_end(gang: Gang, exit_status: int, at_s: float) -> Event:
-    if exit_status in _LET_GO:
-        return JobFinished(at_s, gang.job_id)
-    return JobFailed(at_s, gang.job_id, f"container ended with status {exit_status}")

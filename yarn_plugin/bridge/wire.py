@@ -29,10 +29,45 @@ class Ask(msgspec.Struct, frozen=True):
 
 
 class LiveContainer(msgspec.Struct, frozen=True):
-    """A container that exists, in a resync."""
+    """A GPU container that exists, in a resync."""
 
     container: str
     node: str
+    priority: int = 0
+    allocation_request_id: int = -1
+    memory_mib: int = 0
+    vcores: int = 0
+    gpus: int = 1
+
+
+class Limit(msgspec.Struct, frozen=True):
+    """A queue's limits in one partition: ratios of the partition's physical GPUs, or GPUs themselves."""
+
+    queue: str
+    parent: str = ""
+    partition: str = ""
+    ordering: str = "fifo"
+    guaranteed_ratio: float = 0.0
+    guaranteed_gpus: float | None = None
+    max_ratio: float = 1.0
+    max_gpus: float | None = None
+    mechanisms_off: tuple[str, ...] = ()
+
+
+class Adoption(msgspec.Struct, frozen=True):
+    """What the site lets the core decide, and its queue tree's limits.
+
+    Attributes:
+        mode: ``observe``, ``place`` or ``full``.
+        adopted_queues: paths of the leaf queues that are adopted.
+        adopted_partitions: names of the partitions that are; the empty name is the default one.
+    """
+
+    mode: str
+    adopted_queues: tuple[str, ...] = ()
+    adopted_partitions: tuple[str, ...] = ()
+    height_max: int = 1
+    limits: tuple[Limit, ...] = ()
 
 
 class _Event(msgspec.Struct, frozen=True, tag_field="kind"):
@@ -59,12 +94,14 @@ class NodeRemoved(_Event, frozen=True, kw_only=True, tag="node_removed"):
 
 
 class NodeUpdated(_Event, frozen=True, kw_only=True, tag="node_updated"):
-    """A node's size or state changed."""
+    """A node's size, state or partition changed."""
 
     node: str
     memory_mib: int
     vcores: int
     gpus: int
+    rack: str = ""
+    partition: str | None = None
     schedulable_gpus: int = 0
     state: str = "RUNNING"
 
@@ -123,6 +160,49 @@ class AppMoved(_Event, frozen=True, kw_only=True, tag="app_moved"):
     queue: str
 
 
+class ContainerAllocated(_Event, frozen=True, kw_only=True, tag="container_allocated"):
+    """A GPU container that the core did not order: of stock code, or recovered with its node."""
+
+    app: str
+    container: str
+    node: str
+    attempt: str = ""
+    priority: int = 0
+    allocation_request_id: int = -1
+    memory_mib: int = 0
+    vcores: int = 0
+    gpus: int = 1
+    label: str = ""
+
+
+class Settings(_Event, frozen=True, kw_only=True, tag="settings"):
+    """The ResourceManager took a new configuration; fields as in `Adoption`."""
+
+    mode: str
+    adopted_queues: tuple[str, ...] = ()
+    adopted_partitions: tuple[str, ...] = ()
+    height_max: int = 1
+    limits: tuple[Limit, ...] = ()
+
+    @property
+    def adoption(self) -> Adoption:
+        """Without the event around it."""
+        return Adoption(
+            self.mode, self.adopted_queues, self.adopted_partitions, self.height_max, self.limits
+        )
+
+
+class ReclaimAsked(_Event, frozen=True, kw_only=True, tag="reclaim_asked"):
+    """The preemption monitor wants this container; nothing is killed. `reason` is the monitor's event."""
+
+    app: str
+    container: str
+    attempt: str = ""
+    node: str = ""
+    gpus: int = 1
+    reason: str = ""
+
+
 class ForeignGpuRefused(_Event, frozen=True, kw_only=True, tag="foreign_gpu_refused"):
     """The guard refused GPU containers that the core had not ordered; `count` since the start."""
 
@@ -165,6 +245,7 @@ class Resync(_Event, frozen=True, kw_only=True, tag="resync"):
     parts: int
     nodes: tuple[ResyncNode, ...] = ()
     apps: tuple[ResyncApp, ...] = ()
+    settings: Adoption | None = None
 
 
 RmEvent = (
@@ -177,6 +258,9 @@ RmEvent = (
     | AsksUnchanged
     | ContainerCompleted
     | AppMoved
+    | ContainerAllocated
+    | Settings
+    | ReclaimAsked
     | ForeignGpuRefused
     | Resync
 )
@@ -218,7 +302,27 @@ class ReleaseOrder(msgspec.Struct, frozen=True, tag_field="op", tag="release_gan
     containers: tuple[str, ...]
 
 
+class HeightOrder(msgspec.Struct, frozen=True, tag_field="op", tag="set_height"):
+    """Over-subscribe a node up to this height from now on; 1 is not at all."""
+
+    id: str
+    node: str
+    height: int
+
+
+class ExplainOrder(msgspec.Struct, frozen=True, tag_field="op", tag="explain"):
+    """Say in an application's diagnostics why it waits; no text clears it."""
+
+    id: str
+    app: str
+    text: str
+
+
 Order = CommitOrder | ReleaseOrder
+"""Orders about containers."""
+
+Notice = HeightOrder | ExplainOrder
+"""Orders that create and end nothing."""
 
 
 class Answer(msgspec.Struct, frozen=True):

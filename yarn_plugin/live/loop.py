@@ -22,10 +22,21 @@ from gandiva_core.runtime.clock import Clock
 from gandiva_core.runtime.journal import JournalSink, entry_of
 from gandiva_core.runtime.ports import World
 from yarn_plugin.bridge.gateway import GatewayError, json_object
-from yarn_plugin.bridge.orders import OrderDesk
+from yarn_plugin.bridge.orders import OK, OrderDesk
 from yarn_plugin.bridge.translate import Translator
-from yarn_plugin.bridge.wire import Answer, Batch, CommitOrder, Order, decode_batch
-from yarn_plugin.live.foreign import ForeignContainers
+from yarn_plugin.bridge.wire import (
+    Adoption,
+    Answer,
+    Batch,
+    CommitOrder,
+    Notice,
+    Order,
+    Resync,
+    RmEvent,
+    Settings,
+    decode_batch,
+)
+from yarn_plugin.live.explain import Explanations
 from yarn_plugin.live.servers import ServerRules
 
 EVENTS_A_CALL = 10_000
@@ -78,15 +89,10 @@ class CoreLoop:
         self._rules = rules
         self._clock = clock
         self._journal = journal
-        self._foreign = ForeignContainers(desk.register)
+        self._explanations = Explanations(desk.register)
         self._inbox: deque[Event] = deque()
         self._lost: GatewayError | None = None
         self.events = 0
-
-    @property
-    def held_back(self) -> tuple[str, ...]:
-        """Nodes with GPU containers of nobody we know."""
-        return self._foreign.nodes
 
     def turn(self, session: Session, wait_ms_max: int = WAIT_MS_MAX) -> None:
         """One call for events, and all that follows from them and from the time.
@@ -100,20 +106,49 @@ class CoreLoop:
         wait_ms = min(wait_ms_max, self._wait_ms())
         batch = _batch(session.take_events_text(EVENTS_A_CALL, wait_ms))
         now_s = self._clock()
-        returned = self._foreign.note(batch.events)
-        if returned:
-            session.apply(_plain(returned))
-        events = self._translator.translate(batch.events, now_s)
-        passed = list(self._foreign.pass_on(events, now_s))
-        self._take(session, self._rules.complete(passed), now_s)
-        self._take(session, self._translator.due(now_s), now_s)
-        self._take(session, self._world.advance(now_s).events, now_s)
+        if any(isinstance(event, Resync) and event.part == 1 for event in batch.events):
+            self._rules.new_session()
+        translated = self._translator.translate(batch.events, now_s)
+        settings = _settings(batch.events)
+        events = [] if settings is None else list(self._rules.settle(settings, now_s))
+        events += self._rules.complete(translated)
+        self._explanations.note_batch(batch.events)
+        self._raise_heights(session)
+        self._take(session, events, now_s)
+        if not self._translator.is_reading_snapshot:
+            # Until its last part is there, a commit would look like a container that the snapshot does not have.
+            self._take(session, self._translator.due(now_s), now_s)
+            self._take(session, self._world.advance(now_s).events, now_s)
+            self._notify(session, self._explanations.due(now_s))
         if self._lost is not None:
             raise self._lost
 
+    def _raise_heights(self, session: Session) -> None:
+        """Before anything is placed above the physical devices."""
+        orders = self._rules.heights()
+        codes = {answer.id: answer.code for answer in self._notify(session, orders)}
+        for order in orders:
+            if codes.get(order.id) == OK:
+                self._rules.raised(order)
+
+    def _notify(self, session: Session, notices: Sequence[Notice]) -> Sequence[Answer]:
+        if not notices or self._lost is not None:
+            return ()
+        try:
+            return msgspec.convert(session.apply(_plain(notices)), tuple[Answer, ...])
+        except GatewayError as error:
+            self._lost = error
+            return ()
+
     def _wait_ms(self) -> int:
         """Until something of our own is due."""
-        times_s = (self._world.next_at_s(), self._translator.next_at_s())
+        if self._translator.is_reading_snapshot:
+            return 0
+        times_s = (
+            self._world.next_at_s(),
+            self._translator.next_at_s(),
+            self._explanations.next_at_s(),
+        )
         due_s = min((time_s for time_s in times_s if time_s is not None), default=None)
         if due_s is None:
             return WAIT_MS_MAX
@@ -130,6 +165,7 @@ class CoreLoop:
             count += 1
             if self._journal is not None:
                 self._journal.write(entry_of(event, outcome))
+            self._explanations.note(event, outcome)
             self._send(session, outcome.effects, now_s)
             if count > EVENTS_A_TURN_MAX:
                 raise InvariantError(f"more than {EVENTS_A_TURN_MAX} events in one turn")
@@ -172,6 +208,17 @@ def _batch(text: str) -> Batch:
     return batch
 
 
-def _plain(orders: Sequence[Order]) -> list[dict[str, Any]]:
+def _settings(events: Sequence[RmEvent]) -> Adoption | None:
+    """The last ones told."""
+    found: Adoption | None = None
+    for event in events:
+        if isinstance(event, Settings):
+            found = event.adoption
+        elif isinstance(event, Resync) and event.settings is not None:
+            found = event.settings
+    return found
+
+
+def _plain(orders: Sequence[Order | Notice]) -> list[dict[str, Any]]:
     plain: list[dict[str, Any]] = msgspec.to_builtins(orders)
     return plain

@@ -18,7 +18,7 @@ import msgspec
 import structlog
 
 from gandiva_core.config.keys import PREFIX
-from gandiva_core.config.reading import environment_source, read_settings
+from gandiva_core.config.reading import environment_source, read_settings, unread_environment
 from gandiva_core.config.settings import Settings
 from gandiva_core.engine.engine import Engine
 from gandiva_core.model.cluster import Cluster
@@ -29,7 +29,6 @@ from gandiva_core.runtime.housekeeping import Housekeeping, journal_chores
 from gandiva_core.runtime.journal import FORMAT_VERSION, Ending, Header
 from gandiva_core.runtime.segments import Retention, SegmentedJournal
 from gandiva_core.site.configuration import SiteConfiguration
-from gandiva_core.site.queues import QueueTree, read_queues
 from yarn_plugin.bridge.orders import OrderDesk
 from yarn_plugin.bridge.register import Register
 from yarn_plugin.bridge.translate import Translator
@@ -45,10 +44,9 @@ WITHOUT_AGENT = PREFIX + "oversubscribe-without-agent"
 
 
 class Site(msgspec.Struct, frozen=True):
-    """What the core takes from a site's files and its environment."""
+    """What the core takes from a site's files and its environment; mode and queues come from the ResourceManager."""
 
     settings: Settings
-    queues: QueueTree | None
     oversubscribes_without_agent: bool
 
 
@@ -61,6 +59,9 @@ def decide(port: int, token_file: Path, journal_dir: Path | None, conf_dir: Path
     """
     site = read_site(conf_dir)
     log = logger()
+    unread = unread_environment(os.environ)
+    if unread:
+        log.warning("environment variables that nobody reads", names=unread)
     if site.oversubscribes_without_agent:
         log.warning("devices are shared and nothing suspends", key=WITHOUT_AGENT)
     connect = partial(LiveGateway.connect, port, token_file, READ_S)
@@ -70,18 +71,17 @@ def decide(port: int, token_file: Path, journal_dir: Path | None, conf_dir: Path
 
 
 def read_site(conf_dir: Path | None) -> Site:
-    """Settings and queues.
+    """Settings, and whether servers without an agent count as able to suspend.
 
     Raises:
         InputError: files or environment that cannot be used.
     """
     environment = environment_source(os.environ)
     if conf_dir is None:
-        return Site(read_settings(environment), None, False)
+        return Site(read_settings(environment), False)
     files = SiteConfiguration.load(conf_dir, os.environ)
     return Site(
         settings=read_settings(files.located(PREFIX), environment),
-        queues=read_queues(files),
         oversubscribes_without_agent=files.flag(WITHOUT_AGENT, False),
     )
 
@@ -94,7 +94,7 @@ def opened(site: Site, journal_dir: Path | None, clock: Clock | None = None) -> 
     engine = Engine(policy, site.settings)
     register = Register()
     translator = Translator(register, gang_wait_s=site.settings.gang_wait_s)
-    rules = ServerRules(site.queues, can_suspend=site.oversubscribes_without_agent)
+    rules = ServerRules(can_suspend=site.oversubscribes_without_agent)
     journal = None if journal_dir is None else open_journal(journal_dir, engine, site)
     chores = (
         nullcontext()

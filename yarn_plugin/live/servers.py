@@ -1,4 +1,4 @@
-"""What YARN does not tell the core of its servers: whether they can suspend, and what queues may have of them."""
+"""What the site's settings make of servers and queues: who may share devices, and what queues have of them."""
 
 from __future__ import annotations
 
@@ -9,31 +9,43 @@ import msgspec
 
 from gandiva_core.messages.events import Event, QueuesConfigured, ServerJoined, ServerLost
 from gandiva_core.model.cluster import QueueLimit, Server
-from gandiva_core.model.units import ServerId
-from gandiva_core.site.queues import QueueTree
-from gandiva_core.site.shares import gpu_limits
+from gandiva_core.model.units import QueueName, ServerId
+from yarn_plugin.bridge.scope import FULL, OBSERVE, Scope
+from yarn_plugin.bridge.wire import Adoption, HeightOrder, Limit
+
+MECHANISMS = ("slicing", "packing", "migration", "growshrink")
 
 
 class ServerRules:
     """Completes the translator's events.
 
     Args:
-        queues: the site's tree; None leaves queues without limits.
-        can_suspend: what servers are said to be able to do, agents or not. True is for tests: jobs would share
-            devices and nothing would stop one for the other.
+        can_suspend: what servers are said to be able to do in mode full, agents or not. True is for tests: jobs would
+            share devices and nothing would stop one for the other.
     """
 
-    def __init__(self, queues: QueueTree | None, *, can_suspend: bool) -> None:
-        self._queues = queues
+    def __init__(self, *, can_suspend: bool) -> None:
         self._can_suspend = can_suspend
+        self._adoption: Adoption | None = None
         self._servers: dict[ServerId, Server] = {}
         self._told: tuple[QueueLimit, ...] = ()
+        self._heights: dict[ServerId, int] = {}
+
+    def settle(self, adoption: Adoption, at_s: float) -> Iterator[Event]:
+        """Another mode, other queues or limits: servers that can do more or less from now on, and the limits."""
+        self._adoption = adoption
+        for server in list(self._servers.values()):
+            revised = self._revised(server)
+            if revised != server:
+                self._servers[server.server_id] = revised
+                yield ServerJoined(at_s, revised)
+        yield from self._limits(at_s)
 
     def complete(self, events: Sequence[Event]) -> Iterator[Event]:
         """The same events; behind a change of servers what queues are guaranteed of them."""
         for event in events:
             if isinstance(event, ServerJoined):
-                server = msgspec.structs.replace(event.server, can_suspend=self._can_suspend)
+                server = self._revised(event.server)
                 self._servers[server.server_id] = server
                 yield ServerJoined(event.at_s, server)
                 yield from self._limits(event.at_s)
@@ -41,15 +53,78 @@ class ServerRules:
                 yield event
                 if isinstance(event, ServerLost):
                     self._servers.pop(event.server_id, None)
+                    self._heights.pop(event.server_id, None)
                     yield from self._limits(event.at_s)
 
+    # ------------------------------------------------------------------ heights
+
+    def new_session(self) -> None:
+        """Heights that were asked for before may be forgotten on the other side."""
+        self._heights.clear()
+
+    def heights(self) -> list[HeightOrder]:
+        """Orders for servers whose devices may be shared from now on, or no longer."""
+        orders: list[HeightOrder] = []
+        for server_id, server in self._servers.items():
+            wanted = self._height(server)
+            if wanted != self._heights.get(server_id, 1):
+                orders.append(HeightOrder(f"height/{server_id}", server_id, wanted))
+        return orders
+
+    def raised(self, order: HeightOrder) -> None:
+        """The ResourceManager took an order."""
+        self._heights[ServerId(order.node)] = order.height
+
+    def _height(self, server: Server) -> int:
+        return self._adoption.height_max if self._adoption and server.can_suspend else 1
+
+    def _revised(self, server: Server) -> Server:
+        adoption = self._adoption
+        may_share = adoption is None or (
+            adoption.mode == FULL and Scope.of(adoption).has_partition(server.partition)
+        )
+        return msgspec.structs.replace(server, can_suspend=self._can_suspend and may_share)
+
+    # ------------------------------------------------------------------ limits
+
     def _limits(self, at_s: float) -> Iterator[Event]:
-        if self._queues is None:
+        if self._adoption is None:
             return
         gpus: Counter[str] = Counter()
         for server in self._servers.values():
             gpus[server.partition] += server.gpus
-        limits = gpu_limits(self._queues, gpus)
+        limits = tuple(queue_limits(self._adoption, gpus))
         if limits != self._told:
             self._told = limits
             yield QueuesConfigured(at_s, limits)
+
+
+def queue_limits(adoption: Adoption, gpus: Counter[str]) -> Iterator[QueueLimit]:
+    """The core's limits, in physical GPUs.
+
+    Args:
+        adoption: as the ResourceManager told it.
+        gpus: physical GPUs by partition.
+    """
+    scope = Scope.of(adoption)
+    parents = {limit.parent for limit in adoption.limits}
+    for limit in adoption.limits:
+        total = gpus[limit.partition]
+        is_ours = limit.queue in parents or scope.has(limit.queue, limit.partition)
+        yield QueueLimit(
+            QueueName(limit.queue),
+            _gpus(limit.guaranteed_gpus, limit.guaranteed_ratio, total),
+            _gpus(limit.max_gpus, limit.max_ratio, total),
+            limit.parent,
+            partition=limit.partition,
+            ordering=limit.ordering,
+            mechanisms_off=_off(limit) if is_ours and scope.mode != OBSERVE else MECHANISMS,
+        )
+
+
+def _gpus(amount: float | None, ratio: float, total: int) -> float:
+    return ratio * total if amount is None else amount
+
+
+def _off(limit: Limit) -> tuple[str, ...]:
+    return tuple(name for name in MECHANISMS if name in limit.mechanisms_off)

@@ -1,0 +1,160 @@
+"""What is lost or ends on the ResourceManager's side, as events of the core. Pure.
+
+A container that ends is judged by how it ended: an AM that lets its workers go is finishing, anything else breaks the
+gang (G-13).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+
+from gandiva_core.messages.events import (
+    Event,
+    GangBroken,
+    JobFailed,
+    JobFinished,
+    JobKilled,
+    ServerLost,
+)
+from yarn_plugin.bridge import wire
+from yarn_plugin.bridge.gangs import Application, Gang, GangPhase, GangRule, Member
+from yarn_plugin.bridge.register import Register
+
+_SUCCESS = 0
+_LET_GO = frozenset({_SUCCESS, -100, -105, -107})
+"""Exit statuses of workers that were let go: done, released by the AM (-100, -105), or their application ended (-107).
+
+YARN says -100 for a lost node too; those are taken out by the node's own event.
+"""
+_LOST_SIGHT = -1000
+"""YARN's INVALID: how it ended is not known."""
+_FINISHED = frozenset({"FINISHED", "SUCCEEDED", "ENDED"})
+
+
+def node_removed(register: Register, node: str, at_s: float) -> Iterator[Event]:
+    """A node is gone with all that is on it; gangs with a container there have to be asked for again."""
+    server = register.drop_server(node)
+    if server is None:
+        return
+    yield ServerLost(at_s, server.server_id, "its NodeManager is gone")
+    for app, gang in list(register.gangs()):
+        here = [member for member in gang.members if member.container and member.node == node]
+        for member in here:
+            register.lose(gang, member)
+        if here and gang.is_piece and len(gang.members) == 1:
+            # Nobody asked the core for it, nor will ask again.
+            register.remove(app, gang)
+            yield JobFailed(at_s, gang.job_id, f"{node} was lost")
+    for app in register.apps.values():
+        for stray in [stray for stray in app.strays.values() if stray.node == node]:
+            del app.strays[stray.container]
+
+
+def nodes_missing(register: Register, nodes: Container[str], at_s: float) -> Iterator[Event]:
+    """Nodes that are not in a snapshot may come back with their containers, after the ResourceManager's restart.
+
+    So nothing of a gang that was there is given back: what is left of it can be adopted.
+    """
+    gone = [node for node in register.servers if node not in nodes]
+    torn = [
+        gang
+        for _, gang in register.gangs()
+        if any(member.container and member.node in gone for member in gang.members)
+    ]
+    for node in gone:
+        yield from node_removed(register, node, at_s)
+    for gang in torn:
+        register.forget_containers(gang)
+
+
+def application_ended(
+    register: Register, app_id: str, final_state: str, at_s: float
+) -> Iterator[Event]:
+    """All jobs of an application end as it did."""
+    app = register.apps[app_id]
+    for gang in list(app.gangs.values()):
+        register.remove(app, gang)
+        if final_state in _FINISHED:
+            yield JobFinished(at_s, gang.job_id)
+        elif final_state == "KILLED":
+            yield JobKilled(at_s, gang.job_id)
+        else:
+            yield JobFailed(at_s, gang.job_id, f"application {final_state or 'gone'}")
+    del register.apps[app_id]
+
+
+def new_attempt(app: Application, attempt: str, at_s: float) -> Iterator[Event]:
+    """An application master was started again: what it let go is asked for anew, what it keeps goes on."""
+    app.attempt = attempt
+    app.asks = {}
+    for gang in app.gangs.values():
+        if gang.phase is GangPhase.WAITING or gang.is_drained:
+            yield from break_gang(gang, at_s, "its application master was started again")
+
+
+def break_gang(gang: Gang, at_s: float, reason: str) -> Iterator[Event]:
+    """Its containers have to be asked for again."""
+    was_held = gang.phase is GangPhase.HELD
+    gang.phase = GangPhase.RENEWING
+    if was_held:
+        yield GangBroken(at_s, gang.job_id, reason)
+
+
+def is_alone(app: Application, gang: Gang) -> bool:
+    """Whether the end of its one container is the end of the job."""
+    return app.rule is GangRule.INDEPENDENT or (gang.is_piece and len(gang.members) == 1)
+
+
+def container_completed(
+    register: Register, event: wire.ContainerCompleted, app: Application, at_s: float
+) -> Iterator[Event]:
+    """A container ended, and perhaps its job."""
+    app.strays.pop(event.container, None)
+    job_id = register.job_of.get(event.container)
+    if job_id is None:
+        return
+    gang = app.gangs[job_id]
+    member = next(m for m in gang.members if m.container == event.container)
+    if is_alone(app, gang):
+        register.remove(app, gang)
+        yield _single_end(gang, event.exit_status, at_s)
+    elif event.exit_status in _LET_GO and gang.phase is GangPhase.HELD:
+        member.exit_status = event.exit_status
+        if all(m.exit_status == _SUCCESS for m in gang.members):
+            register.remove(app, gang)
+            yield JobFinished(at_s, job_id)
+    else:
+        yield from _worker_lost(register, gang, member, event.exit_status, at_s)
+
+
+def vanished(
+    register: Register, app: Application, gang: Gang, live: frozenset[str], at_s: float
+) -> Iterator[Event]:
+    """Containers of a gang are not in a snapshot: how they ended is not known.
+
+    A job of which nothing is left has ended, unless its asks are back already; one that lost a part is broken.
+    """
+    lost = [m for m in gang.members if m.container and m.container not in live]
+    if not any(member.exit_status is None for member in lost):
+        return
+    if is_alone(app, gang) or (len(lost) == len(gang.members) and not app.asks_cover(gang)):
+        register.remove(app, gang)
+        yield JobFailed(at_s, gang.job_id, "its containers ended while events were lost")
+        return
+    for member in lost:
+        if member.exit_status is None:
+            yield from _worker_lost(register, gang, member, _LOST_SIGHT, at_s)
+
+
+def _worker_lost(
+    register: Register, gang: Gang, member: Member, exit_status: int, at_s: float
+) -> Iterator[Event]:
+    reason = f"{member.container} on {member.node} ended with status {exit_status}"
+    yield from break_gang(gang, at_s, reason)
+    register.lose(gang, member)
+
+
+def _single_end(gang: Gang, exit_status: int, at_s: float) -> Event:
+    if exit_status in _LET_GO:
+        return JobFinished(at_s, gang.job_id)
+    return JobFailed(at_s, gang.job_id, f"container ended with status {exit_status}")
