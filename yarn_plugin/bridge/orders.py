@@ -93,7 +93,8 @@ class OrderDesk:
         live = tuple(gang.live)
         if gang.phase is not GangPhase.WAITING:
             self.register.forget_containers(gang)
-        order_id = f"{effect.cause}/{effect.job_id}"
+        # Not the id of a commit of the same job in the same batch.
+        order_id = f"{effect.cause}/{effect.job_id}/release"
         return (ReleaseOrder(order_id, app.attempt, live),) if live else ()
 
     def _let_be(self, app: Application, gang: Gang, at_s: float) -> Iterator[Event]:

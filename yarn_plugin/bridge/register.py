@@ -39,6 +39,8 @@ class Register:
     app_of: dict[JobId, str] = field(default_factory=dict)
     job_of: dict[str, JobId] = field(default_factory=dict)
     scope: Scope = field(default_factory=Scope)
+    formed_before: dict[str, int] = field(default_factory=dict)
+    """How many jobs applications had that left in a snapshot and may come back: names are never used twice."""
 
     def find(self, job_id: JobId) -> tuple[Application, Gang] | None:
         """A job's application and gang; None for one that has left."""

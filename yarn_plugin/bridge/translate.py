@@ -187,6 +187,7 @@ class Translator:
                 rule=rule,
                 size=size,
                 scope=self.register.scope,
+                formed=self.register.formed_before.pop(event.app, 0),
             )
         elif known.attempt != event.attempt:
             yield from new_attempt(known, event.attempt, at_s)
@@ -347,6 +348,7 @@ class Translator:
         for node in nodes.values():
             yield from self._node(node, at_s)
         for left in [app_id for app_id in self.register.apps if app_id not in apps]:
+            self.register.formed_before[left] = self.register.apps[left].formed
             yield from application_ended(self.register, left, "while events were lost", at_s)
         for app in apps.values():
             yield from self._resync_app(app, at_s)

@@ -152,8 +152,9 @@ class CoreLoop:
         due_s = min((time_s for time_s in times_s if time_s is not None), default=None)
         if due_s is None:
             return WAIT_MS_MAX
+        left_s = due_s - self._clock()
         # Rounded up: a timer that is a fraction of a millisecond away is not asked for in circles.
-        return max(0, int((due_s - self._clock()) * 1000.0) + 1)
+        return 0 if left_s <= 0.0 else int(left_s * 1000.0) + 1
 
     def _take(self, session: Session, events: Iterable[Event], now_s: float) -> None:
         self._inbox.extend(events)

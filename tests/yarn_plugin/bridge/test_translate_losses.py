@@ -74,7 +74,7 @@ def test_a_lost_worker_breaks_its_gang_once(status: int) -> None:
     assert isinstance(broken, GangBroken)
     assert str(status) in broken.reason
     [order] = cluster.desk.write([ReleaseGang(7, JobId(APP), "broken")], 2.0).orders
-    assert order == wire.ReleaseOrder(f"7/{APP}", ATTEMPT, ("c2",))
+    assert order == wire.ReleaseOrder(f"7/{APP}/release", ATTEMPT, ("c2",))
     assert cluster.ends("c2", ABORTED, "n2:1") == []
 
 
@@ -98,17 +98,30 @@ def test_a_lost_node_is_told_once_and_not_again_by_its_containers(*, node_first:
     events = cluster.tell(*((gone, done) if node_first else (done, gone)), at_s=5.0)
     assert [type(event) for event in events] == [ServerLost]
     [order] = cluster.desk.write([ReleaseGang(7, JobId(APP), "lost")], 5.0).orders
-    assert order == wire.ReleaseOrder(f"7/{APP}", ATTEMPT, ("c2",))
+    assert order == wire.ReleaseOrder(f"7/{APP}/release", ATTEMPT, ("c2",))
 
 
-def test_a_new_attempt_breaks_what_the_old_one_held() -> None:
+SECOND = "appattempt_1_0001_000002"
+
+
+def test_a_new_attempt_breaks_what_ended_with_the_old_one() -> None:
+    """The containers of the first attempt are told as ended before the second one begins."""
     cluster = running_gang()
-    second = "appattempt_1_0001_000002"
-    again = wire.AppAdded(app=APP, attempt=second, queue="root.a")
+    cluster.ends("c1", ABORTED)
+    cluster.ends("c2", ABORTED, "n2:1")
+    again = wire.AppAdded(app=APP, attempt=SECOND, queue="root.a")
     [broken] = cluster.tell(again, at_s=4.0)
     assert isinstance(broken, GangBroken)
-    assert cluster.tell(wire.Asks(app=APP, attempt=second, asks=(ask(2),))) == []
+    assert cluster.tell(wire.Asks(app=APP, attempt=SECOND, asks=(ask(2),))) == []
     assert isinstance(cluster.commit(APP, ["n1:1", "n2:1"], [GPU, GPU])[0], GangCommitted)
+
+
+def test_a_new_attempt_that_keeps_its_containers_keeps_its_gang() -> None:
+    """keep-containers-across-application-attempts: nothing is broken, nothing given back."""
+    cluster = running_gang()
+    assert cluster.tell(wire.AppAdded(app=APP, attempt=SECOND, queue="root.a"), at_s=4.0) == []
+    assert cluster.ends("c1") == []
+    assert cluster.ends("c2") == [JobFinished(2.0, JobId(APP))]
 
 
 def test_an_application_that_asks_again_is_done_with_the_gang_it_let_go() -> None:
@@ -170,8 +183,8 @@ def test_a_resync_in_parts_tells_what_was_missed() -> None:
         ServerLost,
         ServerJoined,
         JobFailed,
-        GangBroken,
         JobMoved,
+        GangBroken,
         JobSubmitted,
     ]
 

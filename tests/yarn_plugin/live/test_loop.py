@@ -13,7 +13,7 @@ from gandiva_core.config.settings import Settings
 from gandiva_core.engine.engine import Engine
 from gandiva_core.messages.events import GangCommitted, GangRefused, TimerFired
 from gandiva_core.model.job import JobPhase
-from gandiva_core.model.units import JobId
+from gandiva_core.model.units import JobId, ServerId
 from gandiva_core.policies.gandiva import create
 from gandiva_core.replay.arms import policy_factory
 from gandiva_core.runtime.agentless import AgentlessWorld
@@ -50,6 +50,10 @@ class Rm:
         self.is_lost = False
         self.orders: list[Mapping[str, Any]] = []
         self.waits_ms: list[int] = []
+        self.told: dict[str, str] = {}
+        self.heights: dict[str, int] = {}
+
+    told_ops = frozenset({"explain", "set_height"})
 
     def take_events_text(self, count_max: int, wait_ms: int) -> str:
         self.waits_ms.append(wait_ms)
@@ -61,6 +65,13 @@ class Rm:
             raise GatewayError("UNREACHABLE", "it went away")
         answers = []
         for effect in effects:
+            if effect["op"] == "explain":
+                self.told[effect["app"]] = effect["text"]
+            elif effect["op"] == "set_height":
+                self.heights[effect["node"]] = effect["height"]
+            if effect["op"] in self.told_ops:
+                answers.append({"id": effect["id"], "code": "OK"})
+                continue
             self.orders.append(effect)
             count = len(effect["containers"])
             names = [f"c{len(self.orders)}.{rank}" for rank in range(count)]
@@ -74,14 +85,14 @@ class Scene:
         settings = Settings()
         self.engine = Engine(create(settings, {}), settings, check="full")
         register = Register()
-        site = Site(settings, None, can_suspend)
+        site = Site(settings, can_suspend)
         self.journal = None if journal_dir is None else open_journal(journal_dir, self.engine, site)
         self.loop = CoreLoop(
             self.engine,
             Translator(register),
             OrderDesk(register),
             AgentlessWorld(),
-            ServerRules(None, can_suspend=can_suspend),
+            ServerRules(can_suspend=can_suspend),
             clock=lambda: self.now_s,
             journal=self.journal,
         )
@@ -194,17 +205,22 @@ def test_a_restarted_resource_manager_without_memory_begins_anew() -> None:
     assert list(scene.engine.view.servers) == ["a:1"]
 
 
-def test_a_new_core_places_nothing_beside_containers_it_does_not_know() -> None:
-    live = [{"container": "old", "node": "a:1"}]
-    scene = Scene()
-    rm = Rm([resync(("gandiva.gang=1",), asks=asks(1), containers=live)])
+def test_a_new_core_takes_over_containers_it_does_not_know() -> None:
+    """C12: eight on four devices go on rotating, nothing is released, and the next finds no room above the height."""
+    live = [{"container": f"container_1_0001_01_{n:06}", "node": "a:1"} for n in range(2, 10)]
+    sized = [{**each, "memory_mib": 256, "vcores": 1, "gpus": 1} for each in live]
+    scene = Scene(can_suspend=True)
+    rm = Rm([resync(("gandiva.gang=1",), asks=asks(1), containers=sized)])
     scene.turns(rm, 3)
-    assert rm.orders == []
-    assert scene.loop.held_back == ("a:1",)
-    ended = {"kind": "container_completed", "app": "app", "container": "old", "node": "a:1"}
-    rm.batches.append([ended])
+    view = scene.engine.view
+    assert view.servers[ServerId("a:1")].allocated == 9
+    assert [order["op"] for order in rm.orders] == ["commit_gang"]
+    assert sum(job.phase is JobPhase.RUNNING for job in view.jobs.values()) == 4
+    before = {job_id for job_id, job in view.jobs.items() if job.phase is JobPhase.RUNNING}
+    scene.now_s += 60.0
     scene.turns(rm, 2)
-    assert len(rm.orders) == 1
+    after = {job_id for job_id, job in view.jobs.items() if job.phase is JobPhase.RUNNING}
+    assert before != after
 
 
 def test_the_journal_of_a_live_core_rechecks_without_a_difference(tmp_path: Path) -> None:

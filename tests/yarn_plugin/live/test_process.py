@@ -62,7 +62,6 @@ def test_devices_are_shared_without_agents_only_where_the_site_says_so(tmp_path:
 def test_the_sites_keys_are_the_cores(tmp_path: Path) -> None:
     site = read_site(conf(tmp_path, "height.max", "2"))
     assert site.settings.height_max == 2
-    assert site.queues is not None
     with pytest.raises(InputError, match=r"yarn-site\.xml.*height\.max"):
         read_site(conf(tmp_path, "height.max", "none"))
 

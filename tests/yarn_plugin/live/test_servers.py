@@ -1,4 +1,4 @@
-"""What servers can do without agents, and what queues may have of them."""
+"""What the settings make of servers and queues: who may share devices, heights, limits a partition."""
 
 from __future__ import annotations
 
@@ -11,53 +11,130 @@ from gandiva_core.messages.events import (
     ServerJoined,
     ServerLost,
 )
-from gandiva_core.model.cluster import Server
+from gandiva_core.model.cluster import QueueLimit, Server
 from gandiva_core.model.units import JobId, ServerId
-from gandiva_core.site.configuration import SiteConfiguration
-from gandiva_core.site.hadoop_xml import Property
-from gandiva_core.site.queues import QueueTree, read_queues
-from yarn_plugin.live.servers import ServerRules
+from yarn_plugin.bridge.wire import Adoption, Limit
+from yarn_plugin.live.servers import MECHANISMS, ServerRules
 
 
-def joined(name: str, gpus: int = 4) -> ServerJoined:
-    return ServerJoined(1.0, Server(ServerId(name), gpus, 8192, 16))
+def joined(name: str, gpus: int = 4, partition: str = "") -> ServerJoined:
+    return ServerJoined(1.0, Server(ServerId(name), gpus, 8192, 16, partition=partition))
 
 
-def queues() -> QueueTree:
-    keys = {"root.queues": "a,b", "root.a.capacity": "25", "root.b.capacity": "75"}
-    values = [
-        Property(f"yarn.scheduler.capacity.{key}", value, False, "capacity-scheduler.xml", 1)
-        for key, value in keys.items()
-    ]
-    return read_queues(SiteConfiguration(values))
+def adoption(mode: str = "full", **changes: object) -> Adoption:
+    limits = (
+        Limit("root"),
+        Limit("root.a", "root", guaranteed_ratio=0.25, max_ratio=0.5, mechanisms_off=("packing",)),
+        Limit("root.b", "root", guaranteed_gpus=3.0, max_gpus=6.0, ordering="fair"),
+        Limit("root.b", "root", partition="p", guaranteed_ratio=0.5),
+    )
+    fields = {
+        "adopted_queues": ("root.a", "root.b"),
+        "adopted_partitions": ("", "p"),
+        "height_max": 4,
+        "limits": limits,
+    }
+    return Adoption(mode, **{**fields, **changes})  # type: ignore[arg-type]
 
 
-def guaranteed(event: Event) -> dict[str, float]:
+def limit(event: Event, queue: str, partition: str = "") -> QueueLimit:
     assert isinstance(event, QueuesConfigured)
-    return {str(queue.name): queue.guaranteed_gpus for queue in event.queues}
+    return next(q for q in event.queues if (q.name, q.partition) == (queue, partition))
 
 
-@pytest.mark.parametrize("can_suspend", [False, True])
-def test_servers_are_over_subscribed_only_where_the_site_says_so(can_suspend: bool) -> None:
-    (event,) = ServerRules(None, can_suspend=can_suspend).complete([joined("a")])
+def can_suspend(event: Event) -> bool:
     assert isinstance(event, ServerJoined)
-    assert event.server.can_suspend is can_suspend
+    return event.server.can_suspend
 
 
-def test_queues_follow_the_servers_that_are_there() -> None:
-    rules = ServerRules(queues(), can_suspend=False)
-    events = list(rules.complete([joined("a"), joined("b")]))
-    assert [type(event) for event in events] == [ServerJoined, QueuesConfigured] * 2
-    assert guaranteed(events[1])["root.a"] == 1.0
-    assert guaranteed(events[3])["root.a"] == 2.0
+@pytest.mark.parametrize(
+    ("mode", "flag", "expected"),
+    [
+        ("full", True, True),
+        ("full", False, False),
+        ("place", True, False),
+        ("observe", True, False),
+    ],
+)
+def test_devices_are_shared_in_full_only_and_only_where_something_can_suspend(
+    mode: str, *, flag: bool, expected: bool
+) -> None:
+    rules = ServerRules(can_suspend=flag)
+    list(rules.settle(adoption(mode), 0.0))
+    assert can_suspend(next(rules.complete([joined("a")]))) is expected
+    assert [order.height for order in rules.heights()] == ([4] if expected else [])
+
+
+def test_a_partition_that_is_not_adopted_is_never_shared() -> None:
+    rules = ServerRules(can_suspend=True)
+    list(rules.settle(adoption(adopted_partitions=("",)), 0.0))
+    events = rules.complete([joined("a"), joined("b", partition="p")])
+    servers = [event for event in events if isinstance(event, ServerJoined)]
+    assert [can_suspend(event) for event in servers] == [True, False]
+
+
+def test_another_mode_is_told_for_servers_that_are_there_and_heights_follow() -> None:
+    rules = ServerRules(can_suspend=True)
+    list(rules.settle(adoption("full"), 0.0))
+    list(rules.complete([joined("a"), joined("b")]))
+    for order in rules.heights():
+        rules.raised(order)
+    assert rules.heights() == []
+    events = [e for e in rules.settle(adoption("place"), 5.0) if isinstance(e, ServerJoined)]
+    assert [(event.at_s, can_suspend(event)) for event in events] == [(5.0, False)] * 2
+    assert [(order.node, order.height) for order in rules.heights()] == [("a", 1), ("b", 1)]
+
+
+def test_a_new_session_asks_for_heights_again_and_a_refused_one_is_tried_again() -> None:
+    rules = ServerRules(can_suspend=True)
+    list(rules.settle(adoption(), 0.0))
+    list(rules.complete([joined("a")]))
+    (order,) = rules.heights()
+    assert rules.heights() == [order]
+    rules.raised(order)
+    rules.new_session()
+    assert rules.heights() == [order]
+
+
+def test_limits_are_of_physical_gpus_by_partition_and_follow_the_servers_that_are_there() -> None:
+    rules = ServerRules(can_suspend=False)
+    list(rules.settle(adoption(), 0.0))
+    events = list(rules.complete([joined("a"), joined("b"), joined("c", 2, "p")]))
+    assert [type(event) for event in events] == [ServerJoined, QueuesConfigured] * 3
+    a = limit(events[3], "root.a")
+    assert (a.guaranteed_gpus, a.max_gpus, a.parent) == (2.0, 4.0, "root")
+    b = limit(events[3], "root.b")
+    assert (b.guaranteed_gpus, b.max_gpus, b.ordering) == (3.0, 6.0, "fair")
+    assert limit(events[5], "root.b", "p").guaranteed_gpus == 1.0
     lost, limits = rules.complete([ServerLost(2.0, ServerId("a"))])
     assert isinstance(lost, ServerLost)
-    assert guaranteed(limits)["root.b"] == 3.0
+    assert limit(limits, "root.a").guaranteed_gpus == 1.0
+
+
+@pytest.mark.parametrize("changes", [{"mode": "observe"}, {"adopted_queues": ("root.b",)}])
+def test_jobs_of_queues_that_are_not_ours_are_spared_every_mechanism(
+    changes: dict[str, object],
+) -> None:
+    rules = ServerRules(can_suspend=True)
+    list(rules.settle(adoption(**changes), 0.0))  # type: ignore[arg-type]
+    limits = list(rules.complete([joined("a")]))[-1]
+    assert limit(limits, "root.a").mechanisms_off == MECHANISMS
+    if changes.get("mode") != "observe":
+        assert limit(limits, "root").mechanisms_off == (), "a parent's other leaves are ours"
+
+
+def test_a_queues_own_switches_are_kept() -> None:
+    rules = ServerRules(can_suspend=True)
+    list(rules.settle(adoption(), 0.0))
+    limits = list(rules.complete([joined("a")]))[-1]
+    assert limit(limits, "root.a").mechanisms_off == ("packing",)
 
 
 def test_nothing_is_said_twice_and_other_events_pass() -> None:
-    rules = ServerRules(queues(), can_suspend=False)
+    rules = ServerRules(can_suspend=False)
+    list(rules.settle(adoption(), 0.0))
     list(rules.complete([joined("a")]))
     killed = JobKilled(2.0, JobId("J"))
     events = list(rules.complete([joined("a"), killed]))
     assert [type(event) for event in events] == [ServerJoined, JobKilled]
+    assert list(rules.settle(adoption(), 3.0)) == []
