@@ -1,4 +1,4 @@
-"""A ResourceManager that exists only as a session: nodes, applications, containers, and whatever can go wrong between."""
+"""A ResourceManager that is only a session: nodes, applications, containers, and what can go wrong between."""
 
 from __future__ import annotations
 
