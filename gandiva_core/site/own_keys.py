@@ -12,8 +12,9 @@ from gandiva_core.config.keys import BY_NAME, PREFIX
 from gandiva_core.config.reading import environment_source, problems
 from gandiva_core.site.configuration import SiteConfiguration
 from gandiva_core.site.findings import Finding, Severity, from_problem
-from gandiva_core.site.queues import DEFAULT_PARTITION, QueueTree, leaves
-from gandiva_core.site.switches import nearest_queue
+from gandiva_core.site.queues import DEFAULT_PARTITION, QueueTree
+from gandiva_core.site.shares import queue_with_gpu_amount
+from gandiva_core.site.switches import is_queue, nearest_queue
 
 MODE = PREFIX + "mode"
 QUEUES = PREFIX + "queues"
@@ -21,6 +22,8 @@ PARTITIONS = PREFIX + "partitions"
 MANAGED = PREFIX + "core.managed"
 PYTHON = PREFIX + "core.python"
 TOKEN = PREFIX + "bridge.token-file"
+HEIGHT = PREFIX + "height.max"
+STORE = "yarn.scheduler.configuration.store.class"
 WITHOUT_AGENT = PREFIX + "oversubscribe-without-agent"
 ALL = "*"
 NO_LABEL = "DEFAULT"
@@ -52,13 +55,16 @@ def check_own_keys(site: SiteConfiguration, environment: Mapping[str, str]) -> I
 def check_adoption(site: SiteConfiguration, tree: QueueTree) -> Iterator[Finding]:
     """Adopted queues and partitions that are not there."""
     for name in site.texts(QUEUES):
-        if name == ALL or name in tree or _leaf(name, tree):
+        matches = [path for path in tree if path.endswith(f".{name}")]
+        if name == ALL or is_queue(site, name, tree) or len(matches) == 1:
             continue
         likely = nearest_queue(name, tree)
         expected = f"{likely}?" if likely else f"{ALL} or one of {', '.join(tree)}"
-        yield Finding(
-            Severity.ERROR, site.place(QUEUES), QUEUES, f"no queue {name}", expected, _REFUSES
-        )
+        found = f"no queue {name}"
+        if matches:
+            found, expected = f"{name}, the name of several queues", f"one of {', '.join(matches)}"
+        yield Finding(Severity.ERROR, site.place(QUEUES), QUEUES, found, expected, _REFUSES)
+    yield from _check_amounts(site, tree)
     labels = _labels(tree)
     for name in site.texts(PARTITIONS):
         if name in (ALL, NO_LABEL) or name in labels:
@@ -106,9 +112,16 @@ def _check_token(site: SiteConfiguration, file: Path) -> Iterator[Finding]:
         yield Finding(Severity.ERROR, site.place(TOKEN), TOKEN, found, expected, advice)
 
 
-def _leaf(name: str, tree: QueueTree) -> bool:
-    """Whether it is a leaf's short name, as users write queues."""
-    return any(queue.path.endswith(f".{name}") for queue in leaves(tree))
+def _check_amounts(site: SiteConfiguration, tree: QueueTree) -> Iterator[Finding]:
+    """Amounts of GPUs are scaled by the height as the file is read: nothing else can be."""
+    is_full = text_of(site, MODE).lower() == "full"
+    store = site.text(STORE, "file")
+    if not is_full or store == "file" or text_of(site, HEIGHT).strip() == "1":
+        return
+    queue = queue_with_gpu_amount(tree, {DEFAULT_PARTITION, *_labels(tree)})
+    if queue is not None:
+        advice = f"amounts of GPUs, as of {queue}, need it in mode full above height 1: change one"
+        yield Finding(Severity.ERROR, site.place(STORE), STORE, store, "file", advice)
 
 
 def _labels(tree: QueueTree) -> set[str]:

@@ -14,6 +14,7 @@ from gandiva_core.site.findings import Finding, Severity
 from gandiva_core.site.hadoop_keys import QUEUE_SUFFIXES, Form
 from gandiva_core.site.queues import ANY_LABEL, DEFAULT_PARTITION, PREFIX, ROOT, Queue, QueueTree
 from gandiva_core.site.shares import SUM_TOLERANCE_RATIO
+from gandiva_core.site.switches import is_queue
 
 LEAF_ORDERS = ("fifo", "fair", "fifo-for-pending-apps", "fifo-with-partitions")
 PARENT_ORDERS = ("utilization", "priority-utilization")
@@ -149,7 +150,8 @@ def _mappings(site: SiteConfiguration, tree: QueueTree) -> Iterator[Finding]:
             yield _refused(site, MAPPINGS_KEY, repr(mapping), "u:USER:QUEUE or g:GROUP:QUEUE")
             continue
         target = parts[2]
-        if "%" in target or target in _leaf_names(tree) or _makes_queues(site, target):
+        grows = target not in tree and is_queue(site, target, tree)
+        if "%" in target or target in _leaf_names(tree) or grows:
             continue
         found = f"{mapping!r}, where {target} is no leaf queue"
         yield _refused(site, MAPPINGS_KEY, found, "a leaf queue")
@@ -158,10 +160,3 @@ def _mappings(site: SiteConfiguration, tree: QueueTree) -> Iterator[Finding]:
 def _leaf_names(tree: QueueTree) -> set[str]:
     paths = [queue.path for queue in tree.values() if not queue.children]
     return {*paths, *(path.rpartition(".")[2] for path in paths)}
-
-
-def _makes_queues(site: SiteConfiguration, target: str) -> bool:
-    """Whether a queue of this name is made when it is needed."""
-    above = f"{PREFIX}{target.rpartition('.')[0]}."
-    keys = ("auto-create-child-queue.enabled", "auto-queue-creation-v2.enabled")
-    return any(site.flag(above + key, False) for key in keys)

@@ -12,6 +12,8 @@ from gandiva_core.site.findings import Finding, Severity
 from gandiva_core.site.queues import MECHANISMS, PREFIX, QueueTree
 
 MARK = ".gandiva."
+GROWING = ("auto-create-child-queue.enabled", "auto-queue-creation-v2.enabled", "reservable")
+"""Children of a queue with one of these come and go with their applications."""
 DEFAULT_PLACE = "default"
 
 
@@ -57,11 +59,23 @@ def check_switches(site: SiteConfiguration, tree: QueueTree) -> Iterator[Finding
         if mechanism not in MECHANISMS:
             close = get_close_matches(mechanism, MECHANISMS, n=1, cutoff=0.6)
             expected = f"{close[0]}?" if close else f"one of {', '.join(MECHANISMS)}"
-            yield _unused(site, key, f"no mechanism {mechanism!r}", expected)
-        elif queue not in tree:
+            yield _refused(site, key, f"no mechanism {mechanism!r}", expected)
+        elif not is_queue(site, queue, tree):
             likely = nearest_queue(queue, tree)
             expected = f"{likely}?" if likely else f"one of {', '.join(tree)}"
-            yield _unused(site, key, f"no queue {queue}", expected)
+            yield _refused(site, key, f"no queue {queue}", expected)
+
+
+def is_queue(site: SiteConfiguration, path: str, tree: QueueTree) -> bool:
+    """Whether there is a queue of this path, or one may come by itself below its parent."""
+    if path in tree:
+        return True
+    above = path
+    while "." in above:
+        above = above.rpartition(".")[0]
+        if above in tree:
+            return any(site.flag(f"{PREFIX}{above}.{word}", False) for word in GROWING)
+    return False
 
 
 def nearest_queue(name: str, tree: QueueTree) -> str | None:
@@ -73,6 +87,6 @@ def nearest_queue(name: str, tree: QueueTree) -> str | None:
     return close[0] if close else None
 
 
-def _unused(site: SiteConfiguration, key: str, found: str, expected: str) -> Finding:
-    advice = "it does nothing: correct it"
-    return Finding(Severity.WARNING, site.place(key), key, found, expected, advice)
+def _refused(site: SiteConfiguration, key: str, found: str, expected: str) -> Finding:
+    advice = "the ResourceManager refuses to start, or to refresh: correct it"
+    return Finding(Severity.ERROR, site.place(key), key, found, expected, advice)

@@ -11,7 +11,7 @@ import pytest
 from gandiva_core.model.errors import InputError
 from gandiva_core.site.findings import Finding, Severity
 from gandiva_core.site.validation import Role, can_start, validate
-from tests.site.sites import CHANGES, OWN, Change, write
+from tests.site.sites import CHANGES, GPU_AMOUNT, OWN, Change, write
 
 Write = Callable[..., Path]
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
@@ -111,10 +111,10 @@ def test_over_subscription_without_agents_is_named_dangerous(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("key", "value", "severity", "expected"),
     [
-        ("root.a.gandiva.slicng", "false", "warning", "slicing?"),
-        ("root.a.gandiva.colour", "false", "warning", "one of slicing, packing, migration, growsh"),
-        ("root.aa.gandiva.slicing", "false", "warning", "root.a?"),
-        ("a.gandiva.slicing", "false", "warning", "root.a?"),
+        ("root.a.gandiva.slicng", "false", "error", "slicing?"),
+        ("root.a.gandiva.colour", "false", "error", "one of slicing, packing, migration, growsh"),
+        ("root.aa.gandiva.slicing", "false", "error", "root.a?"),
+        ("a.gandiva.slicing", "false", "error", "root.a?"),
         ("root.a.gandiva.slicing", "off", "error", "true or false"),
     ],
 )
@@ -124,6 +124,30 @@ def test_switches_of_queues(
     finding = one(findings(tmp_path, Change(True, {key: value})), key)
     assert finding.severity == severity
     assert finding.expected.startswith(expected)
+
+
+def test_queues_that_come_by_themselves_are_queues(tmp_path: Path) -> None:
+    grows = {"root.a.auto-queue-creation-v2.enabled": "true", "root.a.x.gandiva.slicing": "false"}
+    grows |= {"queue-mappings": "u:joe:root.a.joe"}
+    change = Change(True, grows, RECOVERY | {OWN + "queues": "root.a.joe"})
+    assert findings(tmp_path, change) == ()
+
+
+def test_a_short_name_of_several_queues_is_none(tmp_path: Path) -> None:
+    keys = {"root.a.queues": "x", "root.b.queues": "x"}
+    keys |= {"root.a.x.capacity": "100", "root.b.x.capacity": "100"}
+    finding = one(findings(tmp_path, Change(False, keys, {OWN + "queues": "x"})), OWN + "queues")
+    assert finding.found == "x, the name of several queues"
+    assert finding.expected == "one of root.a.x, root.b.x"
+
+
+def test_amounts_of_gpus_are_scaled_only_where_they_are_read_from_a_file(tmp_path: Path) -> None:
+    amounts = {"root.a.capacity": GPU_AMOUNT, "root.b.capacity": GPU_AMOUNT}
+    store = {"yarn.scheduler.configuration.store.class": "leveldb", OWN + "mode": "full"}
+    finding = one(findings(tmp_path, Change(False, amounts, store)), "store.class")
+    assert "root.a" in finding.advice
+    assert can_start(findings(tmp_path, Change(True, amounts, store | {OWN + "height.max": "1"})))
+    assert can_start(findings(tmp_path, Change(True, yarn=store)))
 
 
 def test_the_token_file_is_looked_at(tmp_path: Path) -> None:
