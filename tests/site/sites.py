@@ -233,6 +233,43 @@ CHANGES: dict[str, Change] = {
     "height with an underscore": Change(False, yarn={OWN + "height.max": "1_0"}),
     "height beyond 32 bits": Change(False, yarn={OWN + "height.max": "99999999999"}),
     "height with a sign": Change(True, yarn={OWN + "height.max": "+4"}),
+    "a mode that is none": Change(False, yarn={OWN + "mode": "fulll"}),
+    "a mode in capitals": Change(True, yarn={OWN + "mode": "FULL"}),
+    "full without declared gpus": Change(False, yarn={OWN + "mode": "full"}, types=""),
+    "place without declared gpus": Change(False, yarn={OWN + "mode": "place"}, types="a.com/ve"),
+    "a fallback that is none": Change(False, yarn={OWN + "core.fallback": "never"}),
+    "an adopted path": Change(True, yarn={OWN + "queues": "root.a"}),
+    "an adopted short name": Change(True, yarn={OWN + "queues": " a , b"}),
+    "an adopted queue that is none": Change(False, yarn={OWN + "queues": "root.c"}),
+    "an adopted name of two queues": Change(
+        False,
+        {
+            "root.a.queues": "x",
+            "root.a.x.capacity": "100",
+            "root.b.queues": "x",
+            "root.b.x.capacity": "100",
+        },
+        {OWN + "queues": "x"},
+    ),
+    "an adopted queue that may come": Change(
+        True, {"root.a.auto-queue-creation-v2.enabled": "true"}, {OWN + "queues": "root.a.new"}
+    ),
+    "a partition that no queue knows": Change(True, yarn={OWN + "partitions": "g,DEFAULT"}),
+    "a switch": _leaf("gandiva.slicing", "False", True),
+    "a switch that is none": _leaf("gandiva.slicng", "false"),
+    "a switch in words": _leaf("gandiva.slicing", "off"),
+    "a switch of no queue": Change(False, {"root.c.gandiva.slicing": "false"}),
+    "a switch by a short name": Change(False, {"a.gandiva.slicing": "false"}),
+    "amounts at a height": Change(
+        True,
+        {"root.a.capacity": GPU_AMOUNT, "root.b.capacity": GPU_AMOUNT},
+        {OWN + "mode": "full"},
+    ),
+    "amounts in a store": Change(
+        False,
+        {"root.a.capacity": GPU_AMOUNT, "root.b.capacity": GPU_AMOUNT},
+        {OWN + "mode": "full", "yarn.scheduler.configuration.store.class": "memory"},
+    ),
     "a token file that is not there": Change(
         False, yarn={OWN + "bridge.token-file": "/nonexistent/token"}
     ),

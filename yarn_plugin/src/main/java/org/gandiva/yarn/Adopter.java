@@ -6,6 +6,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.yarn.api.records.ResourceInformation;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
@@ -16,6 +17,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.conf.Fil
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerNode;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.ContainerPreemptEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.SchedulerEventType;
+import org.apache.hadoop.yarn.util.resource.ResourceUtils;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -35,8 +37,25 @@ final class Adopter {
    * @throws YarnRuntimeException with one line: key, found, expected
    */
   Adoption read(Configuration conf) throws IOException {
-    return AdoptionReader.read(
-        AdoptionReader.load(conf, scheduler.getRMContext(), provider()), liveQueues());
+    Adoption adoption =
+        AdoptionReader.read(
+            AdoptionReader.load(conf, scheduler.getRMContext(), provider()), liveQueues());
+    requireCountedGpus(adoption.mode());
+    return adoption;
+  }
+
+  /** The core hands out nothing that the cluster does not count. */
+  private static void requireCountedGpus(Mode mode) {
+    boolean isCounted = ResourceUtils.getResourceTypes().containsKey(ResourceInformation.GPU_URI);
+    if (mode != Mode.OBSERVE && !isCounted) {
+      throw new YarnRuntimeException(
+          String.format(
+              "%s: found \"%s\" and %s not in %s, expected it there, or mode observe",
+              GandivaConfiguration.MODE,
+              mode.word(),
+              ResourceInformation.GPU_URI,
+              YarnConfiguration.RESOURCE_TYPES));
+    }
   }
 
   /** As {@link #read}, for a refresh: a mistake is the administrator's to see, in one line. */
