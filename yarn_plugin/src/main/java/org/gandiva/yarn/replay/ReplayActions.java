@@ -55,6 +55,9 @@ final class ReplayActions {
           session.beat(running(key));
         }
         return false;
+      case "beat_nodes":
+        session.beatNext(Json.count(action, "count"));
+        return false;
       case "settle":
         session.beatRounds(Json.count(action, "rounds", ROUNDS_MAX), false);
         return false;

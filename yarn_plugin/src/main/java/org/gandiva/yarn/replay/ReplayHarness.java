@@ -3,6 +3,7 @@ package org.gandiva.yarn.replay;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.apache.hadoop.util.VersionInfo;
@@ -21,6 +22,7 @@ public final class ReplayHarness {
   private ReplaySession session;
   private ReplayActions actions;
   private WaitingMasters waiting;
+  private Spending spending;
 
   /** Starts a ResourceManager with the configuration that the request names. */
   public synchronized String start(String json) {
@@ -44,6 +46,7 @@ public final class ReplayHarness {
             timestampMs);
     actions = new ReplayActions(session);
     waiting = new WaitingMasters(session);
+    spending = new Spending();
     reply.put("scheduler_class", session.scheduler().getClass().getName());
     reply.put("hadoop_version", VersionInfo.getVersion());
     reply.put("java_version", System.getProperty("java.version"));
@@ -71,23 +74,38 @@ public final class ReplayHarness {
 
   private void step(ObjectNode request, ObjectNode reply) throws Exception {
     started().clock().advanceTo(Math.round(1000 * Json.number(request, "now_s")));
-    boolean isChanged = false;
-    session.beatUnheard();
-    for (ObjectNode action : Json.objects(request, "actions")) {
-      isChanged |= actions.perform(action);
-    }
-    if (isChanged) {
-      session.settle(Json.count(request, "rounds", ROUNDS_MAX));
-    }
-    session.beatUnheard();
+    List<ObjectNode> wished = Json.objects(request, "actions");
+    int rounds = Json.count(request, "rounds", ROUNDS_MAX);
+    spending.during(() -> play(wished, rounds));
     waiting.report();
     reply.set("events", session.takeEvents());
     session.statistics(reply.putObject("stats"));
   }
 
+  private void play(List<ObjectNode> wished, int rounds) throws Exception {
+    boolean isChanged = false;
+    session.beatUnheard();
+    for (ObjectNode action : wished) {
+      isChanged |= actions.perform(action);
+    }
+    if (isChanged && rounds > 0) {
+      session.settle(rounds);
+    }
+    session.beatUnheard();
+  }
+
   /** Answers a question about the ResourceManager's state; changes nothing. */
   public synchronized String query(String json) {
-    return Json.reply(reply -> new ReplayQueries(started()).answer(Json.parse(json), reply));
+    return Json.reply(
+        reply -> {
+          ObjectNode request = Json.parse(json);
+          ReplaySession asked = started();
+          if (request.has("spent")) {
+            spending.write(reply);
+          } else {
+            new ReplayQueries(asked).answer(request, reply);
+          }
+        });
   }
 
   /** Stops the ResourceManager; a second call does nothing. */

@@ -36,7 +36,7 @@ final class ReplayQueries {
       container(Json.text(request, "container"), reply);
     } else {
       throw ProtocolException.badRequest(
-          "query: expected one of app_diagnostics, queues, nodes, container");
+          "query: expected one of app_diagnostics, queues, nodes, container, spent");
     }
   }
 

@@ -35,6 +35,7 @@ final class ReplaySession {
 
   private final ReplayEvents events;
   private boolean outstandingUnknown;
+  private String lastBeaten = "";
   private long heartbeats;
   private long rounds;
 
@@ -202,6 +203,16 @@ final class ReplaySession {
       beatUnheard();
       round++;
     } while (round < roundsMax && progress() != before && (!isFrugal || heartbeatMatters()));
+  }
+
+  /** Sends the heartbeats of so many nodes, in host order, going on after the last one. */
+  void beatNext(int count) throws Exception {
+    for (int sent = 0; sent < count && !nodes.isEmpty(); sent++) {
+      Map.Entry<String, SimulatedNode> next = nodes.higherEntry(lastBeaten);
+      next = next == null ? nodes.firstEntry() : next;
+      lastBeaten = next.getKey();
+      heartbeat(next.getValue());
+    }
   }
 
   private long progress() {

@@ -1,0 +1,223 @@
+"""One ResourceManager under load: nodes that beat in turn, masters that ask a few containers at a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from itertools import count, cycle, islice
+from typing import Any
+
+import msgspec
+
+from gandiva_core.config.settings import Settings
+from yarn_plugin.bench.core import Core, opened_core
+from yarn_plugin.bridge.gateway import Gateway
+from yarn_plugin.bridge.jvm import PLUGIN_DIR, ReplayJvm
+
+HEAP_MIB = 2048
+JIT_FLAGS = ("-XX:TieredStopAtLevel=4", "-Xms1024m", "-Xmn640m")
+"""All compilers, as a ResourceManager that runs for months has; and a young generation that is not resized under way."""
+
+MASTERS_HOST = "a-masters"
+NODE_GPUS = 4
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """What a container asks for."""
+
+    memory_mib: int
+    vcores: int
+    gpus: int
+
+
+CPU_ONLY = Kind(memory_mib=2048, vcores=1, gpus=0)
+GPU = Kind(memory_mib=16384, vcores=4, gpus=1)
+
+
+class Shape(msgspec.Struct, frozen=True):
+    """The load: every arm gets the same.
+
+    Attributes:
+        nodes: servers of four GPUs.
+        masters: applications that ask, all in one queue.
+        burst: containers asked for at one instant, and heartbeats of nodes that follow; Hadoop gives a heartbeat one
+            container of an ask that names no node.
+    """
+
+    nodes: int
+    masters: int
+    burst: int
+
+
+class Spent(msgspec.Struct, frozen=True):
+    """What a run cost, or the time so far.
+
+    Attributes:
+        rm_cpu_s: of the thread that is the ResourceManager; nodes' and masters' own work is in it.
+        jvm_cpu_s: of its whole process: with the garbage collector, the compiler and the bridge's JSON.
+        core_cpu_s: of the core's process.
+        wall_s: one after the other, the ResourceManager's and the core's.
+    """
+
+    rm_cpu_s: float
+    jvm_cpu_s: float
+    core_cpu_s: float
+    wall_s: float
+
+    def since(self, before: Spent) -> Spent:
+        """The difference."""
+        pairs = zip(msgspec.structs.astuple(self), msgspec.structs.astuple(before), strict=True)
+        return Spent(*(now - then for now, then in pairs))
+
+
+class Ran(msgspec.Struct, frozen=True):
+    """One run.
+
+    Attributes:
+        allocations: containers that masters were given.
+        spent: on it.
+        decisions_s: for each container that the core placed, from when its ask waited for the core to the answer of
+            the commit.
+    """
+
+    allocations: int
+    spent: Spent
+    decisions_s: tuple[float, ...]
+
+
+class LoadedRm:
+    """A ResourceManager with its nodes and masters, and the core where the scheduler is ours."""
+
+    def __init__(self, gateway: Gateway, shape: Shape, core: Core | None) -> None:
+        self._gateway = gateway
+        self._shape = shape
+        self._core = core
+        self._clock = count(1)
+        self._keys = [f"app-{number:03}" for number in range(shape.masters)]
+        self._turn = cycle(self._keys)
+        self._open = dict.fromkeys(self._keys, 0)
+        self._held: dict[str, list[str]] = {key: [] for key in self._keys}
+        self._core_wall_s = 0.0
+        self._core_cpu_s = 0.0
+
+    def fill(self) -> None:
+        """Let nodes and masters join."""
+        nodes = [_node(MASTERS_HOST, 0)]
+        nodes += [_node(f"server-{number:05}", NODE_GPUS) for number in range(self._shape.nodes)]
+        for start in range(0, len(nodes), 500):
+            self._step(nodes[start : start + 500])
+        self._decide()
+        self._step([_submission(key) for key in self._keys])
+        self._decide()
+
+    def run(self, kind: Kind, containers: int) -> Ran:
+        """Ask for so many containers, burst by burst, until masters have all of them; then give them back."""
+        before = self._spent()
+        decided = 0 if self._core is None else len(self._core.decisions_s)
+        for start in range(0, containers, self._shape.burst):
+            self._burst(kind, min(self._shape.burst, containers - start))
+        rounds = 0
+        while sum(self._open.values()):
+            self._step([{"do": "beat_nodes", "count": self._shape.burst}])
+            self._decide()
+            rounds += 1
+            if rounds > 100 + self._shape.nodes:
+                raise RuntimeError(f"{sum(self._open.values())} containers are never allocated")
+        spent = self._spent().since(before)
+        decisions_s = () if self._core is None else tuple(self._core.decisions_s[decided:])
+        self._release()
+        return Ran(containers, spent, decisions_s)
+
+    def _burst(self, kind: Kind, containers: int) -> None:
+        asks = [self._ask(key, kind) for key in islice(self._turn, containers)]
+        self._step([*asks, {"do": "beat_nodes", "count": containers}])
+        self._decide()
+
+    def _ask(self, key: str, kind: Kind) -> dict[str, object]:
+        self._open[key] += 1
+        line = {"priority": 1, "count": self._open[key], **msgspec.to_builtins(kind)}
+        return {"do": "ask", "key": key, "asks": [line]}
+
+    def _release(self) -> None:
+        releases = [
+            {"do": "release", "key": key, "containers": held}
+            for key, held in self._held.items()
+            if held
+        ]
+        self._held = {key: [] for key in self._keys}
+        self._step([*releases, {"do": "settle", "rounds": 1}, {"do": "settle", "rounds": 1}])
+        self._decide()
+
+    def _step(self, actions: list[dict[str, object]]) -> None:
+        reply = self._gateway.replay_step(float(next(self._clock)), actions, rounds=0)
+        for event in reply["events"]:
+            if event["kind"] == "allocated" and event["key"] in self._held:
+                given = [container["container"] for container in event["containers"]]
+                self._held[event["key"]] += given
+                self._open[event["key"]] -= len(given)
+
+    def _decide(self) -> None:
+        if self._core is None:
+            return
+        wall_s, cpu_s = time.perf_counter(), time.process_time()
+        self._core.decide()
+        self._core_wall_s += time.perf_counter() - wall_s
+        self._core_cpu_s += time.process_time() - cpu_s
+
+    def _spent(self) -> Spent:
+        found: Mapping[str, Any] = self._gateway.replay_query(spent=True)
+        return Spent(
+            found["steps_cpu_s"],
+            found["jvm_cpu_s"],
+            self._core_cpu_s,
+            found["steps_wall_s"] + self._core_wall_s,
+        )
+
+
+@contextmanager
+def loaded(scheduler_class: str, properties: Mapping[str, str], shape: Shape) -> Iterator[LoadedRm]:
+    """A ResourceManager in a JVM of its own; with a core where its scheduler has a gateway."""
+    with ExitStack() as stack:
+        jvm = stack.enter_context(ReplayJvm(heap_mib=HEAP_MIB, flags=JIT_FLAGS))
+        gateway = stack.enter_context(jvm.connect())
+        gateway.replay_start(
+            PLUGIN_DIR / "conf",
+            {
+                **_HADOOPS_OWN,
+                **properties,
+                "yarn.resourcemanager.scheduler.class": scheduler_class,
+            },
+        )
+        is_ours = scheduler_class.startswith("org.gandiva.")
+        core = stack.enter_context(opened_core(gateway, Settings())) if is_ours else None
+        rm = LoadedRm(gateway, shape, core)
+        rm.fill()
+        yield rm
+
+
+_HADOOPS_OWN = {
+    "yarn.scheduler.capacity.per-node-heartbeat.maximum-offswitch-assignments": "1",
+}
+"""What a replay's queue file sets otherwise."""
+
+
+def _node(host: str, gpus: int) -> dict[str, object]:
+    return {
+        "do": "add_node",
+        "host": host,
+        "memory_mib": 262144,
+        "vcores": 1024 if gpus == 0 else 64,
+        "gpus": gpus,
+    }
+
+
+def _submission(key: str) -> dict[str, object]:
+    return {
+        "do": "submit",
+        "key": key,
+        "user": "bench",
+        "tags": ["gandiva.gang=1"],
+        "am_memory_mib": 256,
+        "am_vcores": 1,
+    }
