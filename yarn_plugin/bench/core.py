@@ -57,7 +57,7 @@ class Core:
 def opened_core(gateway: Gateway, settings: Settings) -> Iterator[Core]:
     """A core with a journal, as a live one has, over a gateway of its own."""
     with tempfile.TemporaryDirectory() as folder:
-        site = Site(settings, None, oversubscribes_without_agent=True)
+        site = Site(settings, oversubscribes_without_agent=True)
         with opened(site, Path(folder)) as loop:
             gateway.hello("gandiva-bench")
             core = Core(gateway, loop)

@@ -11,13 +11,14 @@ from typing import Any
 import msgspec
 
 from gandiva_core.config.settings import Settings
+from gandiva_core.model.errors import InvariantError
 from yarn_plugin.bench.core import Core, opened_core
 from yarn_plugin.bridge.gateway import Gateway
 from yarn_plugin.bridge.jvm import PLUGIN_DIR, ReplayJvm
 
 HEAP_MIB = 2048
 JIT_FLAGS = ("-XX:TieredStopAtLevel=4", "-Xms1024m", "-Xmn640m")
-"""All compilers, as a ResourceManager that runs for months has; and a young generation that is not resized under way."""
+"""All compilers, as a ResourceManager that runs for months has; a young generation that is not resized under way."""
 
 MASTERS_HOST = "a-masters"
 NODE_GPUS = 4
@@ -96,7 +97,8 @@ class LoadedRm:
         self._clock = count(1)
         self._keys = [f"app-{number:03}" for number in range(shape.masters)]
         self._turn = cycle(self._keys)
-        self._open = dict.fromkeys(self._keys, 0)
+        self._ask_ids = count()
+        self._open = 0
         self._held: dict[str, list[str]] = {key: [] for key in self._keys}
         self._core_wall_s = 0.0
         self._core_cpu_s = 0.0
@@ -117,17 +119,20 @@ class LoadedRm:
         decided = 0 if self._core is None else len(self._core.decisions_s)
         for start in range(0, containers, self._shape.burst):
             self._burst(kind, min(self._shape.burst, containers - start))
-        rounds = 0
-        while sum(self._open.values()):
-            self._step([{"do": "beat_nodes", "count": self._shape.burst}])
-            self._decide()
-            rounds += 1
-            if rounds > 100 + self._shape.nodes:
-                raise RuntimeError(f"{sum(self._open.values())} containers are never allocated")
+        self._wait()
         spent = self._spent().since(before)
         decisions_s = () if self._core is None else tuple(self._core.decisions_s[decided:])
         self._release()
         return Ran(containers, spent, decisions_s)
+
+    def _wait(self) -> None:
+        """Until masters have all that they asked for."""
+        for _ in range(100 + self._shape.nodes):
+            if not self._open:
+                return
+            self._step([{"do": "beat_nodes", "count": self._shape.burst}])
+            self._decide()
+        raise InvariantError(f"{self._open} containers of a benchmark are never allocated")
 
     def _burst(self, kind: Kind, containers: int) -> None:
         asks = [self._ask(key, kind) for key in islice(self._turn, containers)]
@@ -135,12 +140,14 @@ class LoadedRm:
         self._decide()
 
     def _ask(self, key: str, kind: Kind) -> dict[str, object]:
-        self._open[key] += 1
-        line = {"priority": 1, "count": self._open[key], **msgspec.to_builtins(kind)}
+        """One container more; a number of its own, since a count would race with what was not fetched yet."""
+        self._open += 1
+        line = {"priority": 1, "count": 1, "allocation_request_id": next(self._ask_ids)}
+        line |= msgspec.to_builtins(kind)
         return {"do": "ask", "key": key, "asks": [line]}
 
     def _release(self) -> None:
-        releases = [
+        releases: list[dict[str, object]] = [
             {"do": "release", "key": key, "containers": held}
             for key, held in self._held.items()
             if held
@@ -155,7 +162,7 @@ class LoadedRm:
             if event["kind"] == "allocated" and event["key"] in self._held:
                 given = [container["container"] for container in event["containers"]]
                 self._held[event["key"]] += given
-                self._open[event["key"]] -= len(given)
+                self._open -= len(given)
 
     def _decide(self) -> None:
         if self._core is None:

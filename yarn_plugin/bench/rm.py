@@ -1,0 +1,149 @@
+"""Benchmark `rm`: allocations a second of a ResourceManager under Hadoop's CapacityScheduler and under Gandiva's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from statistics import median
+
+import msgspec
+
+from gandiva_core.cli.benchmarks.results import Cell, Row, Say, percentile
+from gandiva_core.config.keys import PREFIX
+from yarn_plugin.bench.load import CPU_ONLY, GPU, NODE_GPUS, Kind, LoadedRm, Ran, Shape, loaded
+
+STOCK = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler"
+GANDIVA = "org.gandiva.yarn.GandivaScheduler"
+MODES = ("full", "observe")
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What is measured.
+
+    Attributes:
+        nodes: sizes of the cluster.
+        warm_ups: rounds that do not count, so that the JVMs have compiled what they run.
+        runs: rounds that count; in each the arms take turns.
+        cpu_containers, gpu_containers: asked for in a run; of GPUs never more than nine tenths of what there is.
+    """
+
+    nodes: tuple[int, ...] = (100, 500, 2000)
+    warm_ups: int = 6
+    runs: int = 7
+    cpu_containers: int = 4000
+    gpu_containers: int = 2000
+    masters: int = 50
+    burst: int = 25
+
+    def shape(self, nodes: int) -> Shape:
+        """The load at this size."""
+        return Shape(nodes=nodes, masters=self.masters, burst=self.burst)
+
+    def containers(self, kind: Kind, nodes: int) -> int:
+        """How many a run asks for."""
+        if kind is CPU_ONLY:
+            return self.cpu_containers
+        return min(self.gpu_containers, nodes * NODE_GPUS * 9 // 10)
+
+
+QUICK = Plan(
+    nodes=(3,), warm_ups=0, runs=1, cpu_containers=20, gpu_containers=6, masters=4, burst=5
+)
+
+Runs = Mapping[Kind, Sequence[Ran]]
+"""Counted runs of one arm, in order."""
+
+
+def run(*, is_quick: bool, say: Say) -> Sequence[Row]:
+    """Containers a second that a ResourceManager allocates, stock and with Gandiva, CPU-only asks and one-GPU asks.
+
+    Each arm has a JVM and a ResourceManager of its own, all at once, and they take turns, run by run: the same nodes of
+    four GPUs, masters, bursts of 25 asks and as many heartbeats of nodes; a container that an ask names no node for is
+    Hadoop's to give one a heartbeat. The clock of the ResourceManager is virtual, nodes and masters are played inside
+    of its JVM, and its threads are one. `cpu_only` figures are per second of that thread's CPU time, which other work
+    on the machine hardly changes; a ratio is the median of Gandiva's by the stock run before it, with the least and the
+    greatest. `gpu` rates are by wall time: the ResourceManager's and, in mode full (height 4, every container a job and
+    a commit of its own), the core's, one after the other; nothing overlaps, as it would live. `gpu_p50_ms` and
+    `gpu_p99_ms` are of a decision: from when the events of a burst wait for the core, over fetching, translation,
+    engine, journal and the commit, to the commit's answer, the queue behind others of the burst included. In mode
+    observe the stock code allocates, and the core only watches. `core_cpu_ms` is Python's CPU time a container.
+    """
+    plan = QUICK if is_quick else Plan()
+    return [row for nodes in plan.nodes for row in _rows(nodes, plan, say)]
+
+
+def _rows(nodes: int, plan: Plan, say: Say) -> list[Row]:
+    with ExitStack() as stack:
+        say(f"rm: {nodes} nodes")
+        stock = stack.enter_context(loaded(STOCK, {}, plan.shape(nodes)))
+        arms = {"stock": stock}
+        for mode in MODES:
+            properties = {PREFIX + "mode": mode}
+            arms[mode] = stack.enter_context(loaded(GANDIVA, properties, plan.shape(nodes)))
+        measured = _measured(arms, nodes, plan, say)
+    return [_row(nodes, mode, measured[mode], measured["stock"]) for mode in MODES]
+
+
+def _measured(arms: Mapping[str, LoadedRm], nodes: int, plan: Plan, say: Say) -> Mapping[str, Runs]:
+    runs: dict[str, dict[Kind, list[Ran]]] = {arm: {CPU_ONLY: [], GPU: []} for arm in arms}
+    for number in range(plan.warm_ups + plan.runs):
+        say(f"rm: {nodes} nodes, round {number + 1} of {plan.warm_ups + plan.runs}")
+        for kind in (CPU_ONLY, GPU):
+            for name, arm in arms.items():
+                ran = arm.run(kind, plan.containers(kind, nodes))
+                if number >= plan.warm_ups:
+                    runs[name][kind].append(ran)
+    return runs
+
+
+def _row(nodes: int, mode: str, ours: Runs, stock: Runs) -> Row:
+    row: dict[str, Cell] = {"nodes": nodes, "mode": mode, "runs": len(ours[GPU])}
+    row |= _compared("cpu_only", ours[CPU_ONLY], stock[CPU_ONLY], _by_cpu)
+    row["cpu_only_jvm_ratio"] = _ratio(ours[CPU_ONLY], stock[CPU_ONLY], _by_jvm)
+    row |= _compared("gpu", ours[GPU], stock[GPU], _by_wall)
+    decisions_ms = [took_s * 1000 for ran in ours[GPU] for took_s in ran.decisions_s]
+    row["gpu_p50_ms"] = percentile(decisions_ms, 0.50)
+    row["gpu_p99_ms"] = percentile(decisions_ms, 0.99)
+    row["gpu_rm_cpu_ms"] = _each_ms(ours[GPU], lambda ran: ran.spent.rm_cpu_s)
+    row["gpu_core_cpu_ms"] = _each_ms(ours[GPU], lambda ran: ran.spent.core_cpu_s)
+    row["stock_gpu_rm_cpu_ms"] = _each_ms(stock[GPU], lambda ran: ran.spent.rm_cpu_s)
+    return row
+
+
+Rate = Callable[[Ran], float]
+
+
+def _compared(name: str, ours: Sequence[Ran], stock: Sequence[Ran], rate: Rate) -> dict[str, Cell]:
+    ratios = _ratios(ours, stock, rate)
+    unit = "per_s" if rate is _by_wall else "per_cpu_s"
+    return {
+        f"{name}_ratio": median(ratios),
+        f"{name}_ratio_min": min(ratios),
+        f"{name}_ratio_max": max(ratios),
+        f"{name}_allocations_{unit}": median(map(rate, ours)),
+        f"stock_{name}_allocations_{unit}": median(map(rate, stock)),
+    }
+
+
+def _ratio(ours: Sequence[Ran], stock: Sequence[Ran], rate: Rate) -> float:
+    return median(_ratios(ours, stock, rate))
+
+
+def _ratios(ours: Sequence[Ran], stock: Sequence[Ran], rate: Rate) -> list[float]:
+    return [rate(our) / rate(other) for our, other in zip(ours, stock, strict=True)]
+
+
+def _by_cpu(ran: Ran) -> float:
+    return ran.allocations / ran.spent.rm_cpu_s
+
+
+def _by_jvm(ran: Ran) -> float:
+    return ran.allocations / ran.spent.jvm_cpu_s
+
+
+def _by_wall(ran: Ran) -> float:
+    return ran.allocations / ran.spent.wall_s
+
+
+def _each_ms(runs: Sequence[Ran], cost: Rate) -> float:
+    return median(1000 * cost(ran) / ran.allocations for ran in runs)
