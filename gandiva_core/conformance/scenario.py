@@ -6,6 +6,8 @@ policy which lets a job wait for ever has no excuse.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import msgspec
 from hypothesis import strategies as st
 
@@ -13,7 +15,7 @@ from gandiva_core.conformance.world import Delays, SmallWorld, Witness, Work
 from gandiva_core.messages import events as e
 from gandiva_core.messages.effects import CommitGang
 from gandiva_core.messages.policy import Scheduler
-from gandiva_core.model.cluster import QueueLimit, Server
+from gandiva_core.model.cluster import SLICING, QueueLimit, Server
 from gandiva_core.model.job import JobSpec, Worker
 from gandiva_core.model.units import JobId, QueueName, ServerId
 
@@ -88,16 +90,26 @@ def servers_of(count: int, gpus: int, partition: str = "", prefix: str = "s") ->
 
 @st.composite
 def scenarios(draw: st.DrawFn) -> Scenario:
-    """One or two partitions, gangs of 1 to 16, both shapes, queues, lost servers, broken gangs, slow stops."""
+    """One or two partitions, gangs of 1 to 16, both shapes, queues, lost servers, broken gangs, slow stops.
+
+    Some jobs are there before the scheduler is, some servers cannot suspend, some queues are not to be sliced.
+    """
     servers = servers_of(draw(st.integers(1, 5)), draw(st.sampled_from((1, 3, 4, 8))))
     if draw(st.booleans()):
         servers += servers_of(draw(st.integers(1, 2)), draw(st.sampled_from((2, 4))), "b", "t")
+    for number in draw(st.sets(st.integers(0, len(servers) - 1), max_size=2)):
+        servers[number] = msgspec.structs.replace(servers[number], can_suspend=False)
     has_queues = draw(st.booleans())
     works = tuple(
         draw(_works(JobId(f"job{number}"), servers, has_queues))
         for number in range(draw(st.integers(1, 16)))
     )
-    facts: list[e.Event] = list(_queue_limits(servers)) if has_queues else []
+    works += tuple(
+        draw(_found(JobId(f"found{number}"), servers, has_queues))
+        for number in range(draw(st.sampled_from((0, 0, 1, 4, 12))))
+    )
+    off = draw(st.sets(st.sampled_from(QUEUES), max_size=1)) if has_queues else set()
+    facts: list[e.Event] = list(_queue_limits(servers, off)) if has_queues else []
     for server in draw(st.lists(st.sampled_from(servers), max_size=2, unique=True)):
         at_s = draw(_times)
         facts.append(e.ServerLost(at_s, server.server_id, "power"))
@@ -143,10 +155,38 @@ def _works(draw: st.DrawFn, job_id: JobId, servers: list[Server], has_queues: bo
     return Work(draw(_times), spec, run_s)
 
 
-def _queue_limits(servers: list[Server]) -> list[e.Event]:
-    """Two queues that may each run a bit more than half of the cluster."""
+@st.composite
+def _found(draw: st.DrawFn, job_id: JobId, servers: list[Server], has_queues: bool) -> Work:
+    """A gang that is somewhere already, each share within its server; heights and limits do not matter."""
+    work = draw(_works(job_id, servers, has_queues))
+    left = {
+        server.server_id: server.gpus
+        for server in draw(st.permutations(servers))
+        if server.partition == work.spec.partition
+    }
+    places: list[ServerId] = []
+    for worker in work.spec.workers:
+        place = next((name for name, gpus in left.items() if gpus >= worker.gpus), None)
+        if place is None:
+            return work
+        left[place] -= worker.gpus
+        places.append(place)
+    return msgspec.structs.replace(work, arrival_s=0.0, servers=tuple(places))
+
+
+def _queue_limits(servers: list[Server], off: Collection[str]) -> list[e.Event]:
+    """Two queues that may each run a bit more than half of the cluster; those in `off` are not to be sliced."""
     total = sum(server.gpus for server in servers)
     root = QueueName("root")
     limits = [QueueLimit(root, float(total), float(total))]
-    limits += [QueueLimit(QueueName(name), 1.0, total / 2 + 0.5, root) for name in QUEUES]
+    limits += [
+        QueueLimit(
+            QueueName(name),
+            1.0,
+            total / 2 + 0.5,
+            root,
+            mechanisms_off=(SLICING,) if name in off else (),
+        )
+        for name in QUEUES
+    ]
     return [e.QueuesConfigured(0.0, tuple(limits))]

@@ -128,13 +128,18 @@ class SmallWorld:
         for server in servers:
             self._tell(0.0, e.ServerJoined(0.0, server))
         by_time = sorted(facts, key=lambda fact: fact.at_s)
-        # At equal times a job comes after its cluster and before what happens to it.
+        # At equal times who is there already comes first, a job after its cluster and before what happens to it.
+        arrivals = sorted(works, key=lambda work: (not work.servers, work.arrival_s))
+        for work in arrivals:
+            self._courses[work.spec.job_id] = _Course(work.run_s)
+            if work.servers:
+                self._tell(work.arrival_s, work.arrival())
         for fact in by_time:
             if not isinstance(fact, _OF_JOBS):
                 self._tell(fact.at_s, fact)
-        for work in sorted(works, key=lambda work: work.arrival_s):
-            self._courses[work.spec.job_id] = _Course(work.run_s)
-            self._tell(work.arrival_s, work.arrival())
+        for work in arrivals:
+            if not work.servers:
+                self._tell(work.arrival_s, work.arrival())
         for fact in by_time:
             if isinstance(fact, _OF_JOBS):
                 self._tell(fact.at_s, fact)
