@@ -61,6 +61,11 @@ class Live:
     def processes(self) -> list[psutil.Process]:
         return of_cluster(self.cluster.cluster_id)
 
+    def containers(self) -> set[int]:
+        """Numbers of the shells that containers run."""
+        script = str(self.folder.path / "wait.sh")
+        return {each.pid for each in self.processes() if each.cmdline()[-1:] == [script]}
+
     @contextmanager
     def shell(self, containers: int, *more: str) -> Iterator[subprocess.Popen[bytes]]:
         """Submit, and end the client whatever happens."""

@@ -17,7 +17,7 @@ from gandiva_core.cli.main import ExitCode, run
 from gandiva_core.replay.arms import policy_factory
 from gandiva_core.runtime.recheck import recheck
 from tests.live.shells import Live, brought_up, wait_until
-from yarn_plugin.cluster.daemons import CORE, RESOURCE_MANAGER
+from yarn_plugin.cluster.daemons import RESOURCE_MANAGER
 from yarn_plugin.cluster.processes import ProcessTable
 
 pytestmark = [
@@ -74,54 +74,67 @@ def test_every_port_is_on_loopback(gandiva: Live) -> None:
 
 def test_the_token_is_in_no_log_and_on_no_command_line(gandiva: Live) -> None:
     """I7 of the faults."""
-    token = gandiva.folder.token.read_text().strip()
-    assert gandiva.folder.token.stat().st_mode & 0o777 == 0o600
+    (file,) = gandiva.folder.logs.glob("bridge-*/token")
+    assert file.stat().st_mode & 0o777 == 0o600
+    token = file.read_text().strip()
     for path in gandiva.folder.logs.rglob("*"):
-        assert path.is_dir() or token not in path.read_text(errors="replace"), path
+        assert path.is_dir() or path == file or token not in path.read_text(errors="replace"), path
     assert not any(token in word for each in gandiva.processes() for word in each.cmdline())
 
 
-def test_a_killed_resource_manager_is_replaced_and_greeted_anew(
-    gandiva: Live, capsys: pytest.CaptureFixture[str]
-) -> None:
-    table = ProcessTable(gandiva.folder.run, gandiva.cluster.cluster_id)
-    place = ("--state-dir", str(gandiva.folder.path))
-    core, killed = table.alive(CORE), table.alive(RESOURCE_MANAGER)
-    assert core is not None
-    assert killed is not None
-    os.kill(killed, signal.SIGKILL)
-    wait_until(lambda: table.alive(RESOURCE_MANAGER) is None, "it is gone")
-    assert run(["cluster", "status", *place]) == ExitCode.UNREACHABLE
-    assert "not reachable" in capsys.readouterr().err
-    log = gandiva.folder.log(CORE)
-    hellos = log.read_text().count('"connected"')
-    assert run(["cluster", "up", *place, *OPTIONS, *SHARED]) == 0
-    assert table.alive(CORE) == core
-    assert log.read_text().count('"connected"') == hellos + 1
-    capsys.readouterr()
-    assert run(["cluster", "status", *place, "--format", "json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
-    assert [row["state"] for row in rows] == ["STARTED", "RUNNING", "RUNNING"]
-    with gandiva.shell(1, "-application_tags", "gandiva.gang=1") as client:
-        wait_until(lambda: gandiva.gpus_used() == 1, "a container after the restart")
+def test_a_core_that_is_killed_is_started_again_and_nothing_else_ends(gandiva: Live) -> None:
+    """E3 of the faults, once."""
+    with gandiva.shell(2, "-application_tags", "gandiva.gang=1") as client:
+        wait_until(lambda: gandiva.gpus_used() == 2, "two containers")
+        killed, epoch = core_of(gandiva), session(gandiva)
+        killed.kill()
+        wait_until(lambda: session(gandiva) > epoch, "another core says hello")
+        assert core_of(gandiva).pid != killed.pid
+        assert gandiva.gpus_used() == 2
         gandiva.hold.touch()
         assert client.wait(timeout=120) == 0
 
 
-def test_a_second_core_takes_over_and_the_first_ends(gandiva: Live) -> None:
+def test_another_core_is_refused_while_the_resource_manager_has_its_own(gandiva: Live) -> None:
+    (token,) = gandiva.folder.logs.glob("bridge-*/token")
+    place = ["--port", str(gandiva.cluster.ports["bridge"]), "--token-file", str(token)]
+    program = [sys.executable, "-m", "gandiva_core", "core", *place]
+    own, epoch = core_of(gandiva).pid, session(gandiva)
+    other = subprocess.run(program, capture_output=True, text=True, timeout=60, check=False)
+    assert other.returncode == ExitCode.REFUSED
+    assert "yarn.scheduler.gandiva.core.managed=false" in other.stderr
+    assert (core_of(gandiva).pid, session(gandiva)) == (own, epoch)
+
+
+def test_applications_live_on_when_the_resource_manager_is_killed(
+    gandiva: Live, capsys: pytest.CaptureFixture[str]
+) -> None:
     table = ProcessTable(gandiva.folder.run, gandiva.cluster.cluster_id)
-    place = ["--port", str(gandiva.cluster.ports["bridge"])]
-    place += ["--token-file", str(gandiva.folder.token)]
-    program = [sys.executable, "-c", "from gandiva_core.cli.main import main; main()", "core"]
-    with subprocess.Popen([*program, *place], stderr=subprocess.PIPE) as second:
-        wait_until(lambda: table.alive(CORE) is None, "the first has ended")
-        assert "another core" in gandiva.folder.log(CORE).read_text()
-        second.terminate()
-        _, told = second.communicate(timeout=60)
-    assert second.returncode == 0
-    assert b'"ended"' in told
-    up = ["cluster", "up", "--state-dir", str(gandiva.folder.path), *OPTIONS, *SHARED]
-    assert run(up) == 0
+    place = ("--state-dir", str(gandiva.folder.path))
+    with gandiva.shell(8, "-application_tags", "gandiva.gang=1") as client:
+        wait_until(lambda: gandiva.gpus_used() == 8, "eight containers at once")
+        shells = gandiva.containers()
+        core, killed = core_of(gandiva), table.alive(RESOURCE_MANAGER)
+        assert killed is not None
+        os.kill(killed, signal.SIGKILL)
+        wait_until(lambda: not core.is_running(), "its core ends with it")
+        capsys.readouterr()
+        assert run(["cluster", "status", *place]) == ExitCode.UNREACHABLE
+        assert "not reachable" in capsys.readouterr().err
+        assert run(["cluster", "up", *place, *OPTIONS, *SHARED]) == 0
+        wait_until(lambda: gandiva.gpus_used() == 8, "all eight are known again")
+        assert gandiva.containers() == shells
+        capsys.readouterr()
+        assert run(["cluster", "status", *place, "--format", "json"]) == 0
+        rows = json.loads(capsys.readouterr().out)
+        assert [row["state"] for row in rows] == ["STARTED", "RUNNING", "RUNNING"]
+        gandiva.hold.touch()
+        assert client.wait(timeout=120) == 0
+    wait_until(lambda: gandiva.gpus_used() == 0, "all containers gone")
+    with gandiva.shell(1, "-application_tags", "gandiva.gang=1") as client:
+        wait_until(lambda: gandiva.gpus_used() == 1, "a container after the restart")
+        gandiva.hold.touch()
+        assert client.wait(timeout=120) == 0
 
 
 def test_every_decision_of_the_live_core_can_be_made_again(gandiva: Live) -> None:
@@ -141,6 +154,18 @@ def test_the_same_shell_runs_under_the_stock_scheduler(tmp_path: Path) -> None:
             live.hold.touch()
             assert client.wait(timeout=120) == 0
         assert live.report().hadoop_version == "3.4.2"
+
+
+def core_of(live: Live) -> psutil.Process:
+    """The child of the ResourceManager that decides."""
+    (core,) = [each for each in live.processes() if "gandiva_core" in each.cmdline()]
+    return core
+
+
+def session(live: Live) -> int:
+    core = live.report().core
+    assert core is not None
+    return core.epoch
 
 
 # ---------------------------------------------------------------------------- what the journal says

@@ -168,24 +168,29 @@ class Gateway:
 
     # --- the scheduler's gateway -----------------------------------------------------------------
 
-    def hello(self, client: str) -> JsonObject:
+    def hello(self, client: str, managed: str = "") -> JsonObject:
         """Open a session: a new epoch, from which on older sessions are refused.
 
+        Args:
+            client: who says it.
+            managed: which child of the ResourceManager this process is; empty for none.
+
         Raises:
-            GatewayError: kind ``NO_GATEWAY`` when the scheduler of this JVM is not Gandiva's.
+            GatewayError: kind ``NO_GATEWAY`` when the scheduler of this JVM is not Gandiva's, ``MANAGED`` when it
+                talks to its own child only.
         """
         if self._scheduler is None:
             self._scheduler = self._call(self._java.entry_point.gateway)
         if self._scheduler is None:
             raise GatewayError("NO_GATEWAY", "the scheduler of this JVM has no gateway")
-        request = {"client": client, "protocol": PROTOCOL}
+        request = {"client": client, "protocol": PROTOCOL, "managed": managed}
         reply = self.ask(self._scheduler.hello, request)
         self.epoch = int(reply["epoch"])
         self._sequence = 0
         return reply
 
     def take_events(self, count_max: int, wait_ms: int) -> JsonObject:
-        """Return the next events, waiting up to ``wait_ms`` (at most 1000) for the first one."""
+        """Return the next events, waiting up to ``wait_ms`` (at most 400) for the first one."""
         return json_object(self.take_events_text(count_max, wait_ms))
 
     def take_events_text(self, count_max: int, wait_ms: int) -> str:

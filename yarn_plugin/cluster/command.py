@@ -130,6 +130,7 @@ def ended_like_ctrl_c() -> Iterator[None]:
 def rows_of(cluster: Cluster, report: RmReport, table: ProcessTable) -> list[tuple[str, ...]]:
     """A line for each process; of a node what the ResourceManager thinks of it too."""
     from yarn_plugin.cluster.daemons import CORE, RESOURCE_MANAGER
+    from yarn_plugin.cluster.status import CONNECTED
 
     rm = table.alive(RESOURCE_MANAGER)
     address = f"{RM_HOST}:{cluster.ports['web']}"
@@ -137,10 +138,9 @@ def rows_of(cluster: Cluster, report: RmReport, table: ProcessTable) -> list[tup
     rows: list[tuple[str, ...]] = [
         (RESOURCE_MANAGER, report.state if rm else "DEAD", str(rm or ""), address, apps, "")
     ]
-    if cluster.plan.scheduler == GANDIVA:
-        core = table.alive(CORE)
-        state = "RUNNING" if core else "DEAD"
-        rows.append((CORE, state, str(core or ""), f"bridge {cluster.ports['bridge']}", "", ""))
+    if report.core is not None:
+        state = "RUNNING" if report.core.state == CONNECTED else report.core.state
+        rows.append((CORE, state, "", f"bridge {cluster.ports['bridge']}", report.core.alarm, ""))
     seen = {node.node_id: node for node in report.nodes}
     for node in cluster.nodes:
         pid, told = table.alive(node.name), seen.get(node.node_id)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from yarn_plugin.cluster.state import RM_HOST, Cluster, Node, StateFolder
+from yarn_plugin.cluster.state import RM_HOST, Cluster, Node, Plan, StateFolder
 
 CAPACITY = "capacity"
 GANDIVA = "gandiva"
@@ -14,11 +15,13 @@ SCHEDULERS = {
     CAPACITY: "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler",
     GANDIVA: "org.gandiva.yarn.GandivaScheduler",
 }
+MANAGED = "yarn.scheduler.gandiva.core.managed"
 NODE_MEMORY_MIB = 8192
 NODE_VCORES = 16
 QUICK_JVM = "--add-opens=java.base/java.lang=ALL-UNNAMED -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For application masters: Hadoop 3.4 reflects into java.lang, and they live for seconds."""
 
+_STORE = "org.apache.hadoop.yarn.server.resourcemanager.recovery.FileSystemRMStateStore"
 _LOG4J = """log4j.rootLogger=INFO, console
 log4j.appender.console=org.apache.log4j.ConsoleAppender
 log4j.appender.console.target=System.err
@@ -38,7 +41,11 @@ _QUEUES = {
 
 def write_all(folder: StateFolder, cluster: Cluster, class_path: str) -> None:
     """Write the files of the ResourceManager (and of clients), and of each node."""
-    shared = {**_shared(folder, cluster, class_path), **cluster.plan.properties}
+    shared = {
+        **_shared(folder, cluster, class_path),
+        **_usual(folder, cluster),
+        **cluster.plan.properties,
+    }
     _write(folder.conf, shared)
     for node in cluster.nodes:
         _write(node_conf(folder, node), {**shared, **_node(folder, cluster, node)})
@@ -49,8 +56,13 @@ def node_conf(folder: StateFolder, node: Node) -> Path:
     return folder.nodes / node.name / "conf"
 
 
+def is_managed(plan: Plan) -> bool:
+    """Whether the ResourceManager starts a core; else whoever asked for that starts one."""
+    return plan.scheduler == GANDIVA and plan.properties.get(MANAGED, "true").strip() == "true"
+
+
 def scheduler_properties(folder: StateFolder, cluster: Cluster) -> dict[str, str]:
-    """What differs between the two schedulers."""
+    """What differs between the two schedulers, and cannot be set in another way."""
     plan = cluster.plan
     properties = {"yarn.resourcemanager.scheduler.class": SCHEDULERS[plan.scheduler]}
     if plan.scheduler == GANDIVA:
@@ -58,9 +70,24 @@ def scheduler_properties(folder: StateFolder, cluster: Cluster) -> dict[str, str
             "yarn.scheduler.gandiva.mode": "full",
             "yarn.scheduler.gandiva.height.max": str(plan.height_max),
             "yarn.scheduler.gandiva.bridge.port": str(cluster.ports["bridge"]),
-            "yarn.scheduler.gandiva.bridge.token-file": str(folder.token),
         }
+        if not is_managed(plan):
+            properties["yarn.scheduler.gandiva.bridge.token-file"] = str(folder.token)
     return properties
+
+
+def _usual(folder: StateFolder, cluster: Cluster) -> dict[str, str]:
+    """Keys of Gandiva that `--set` can change."""
+    if cluster.plan.scheduler != GANDIVA:
+        return {}
+    return {
+        "yarn.scheduler.gandiva.mode": "full",
+        MANAGED: "true",
+        "yarn.scheduler.gandiva.core.python": sys.executable,
+        "yarn.scheduler.gandiva.core.log-dir": str(folder.logs),
+        # There are no agents that could report earlier.
+        "yarn.scheduler.gandiva.recovery.hold-ms": "5000",
+    }
 
 
 def _shared(folder: StateFolder, cluster: Cluster, class_path: str) -> dict[str, str]:
@@ -77,7 +104,14 @@ def _shared(folder: StateFolder, cluster: Cluster, class_path: str) -> dict[str,
         "yarn.resourcemanager.resource-tracker.address": at("tracker"),
         "yarn.resourcemanager.admin.address": at("admin"),
         "yarn.resourcemanager.webapp.address": at("web"),
-        "yarn.resourcemanager.recovery.enabled": "false",
+        # A new start of the ResourceManager, or of a node, finds what ran.
+        "yarn.resourcemanager.recovery.enabled": "true",
+        "yarn.resourcemanager.store.class": _STORE,
+        "yarn.resourcemanager.fs.state-store.uri": folder.rm_state.as_uri(),
+        "yarn.resourcemanager.work-preserving-recovery.enabled": "true",
+        "yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms": "1000",
+        "yarn.nodemanager.recovery.enabled": "true",
+        "yarn.nodemanager.recovery.supervised": "true",
         "yarn.webapp.enable-rest-app-submissions": "false",
         "yarn.nm.liveness-monitor.expiry-interval-ms": "60000",
         # Daemons start together: whoever is first asks again soon.
@@ -99,6 +133,7 @@ def _node(folder: StateFolder, cluster: Cluster, node: Node) -> dict[str, str]:
         "yarn.nodemanager.address": node.node_id,
         "yarn.nodemanager.localizer.address": f"{node.host}:{node.ports['localizer']}",
         "yarn.nodemanager.webapp.address": f"{node.host}:{node.ports['web']}",
+        "yarn.nodemanager.recovery.dir": str(home / "recovery"),
         "yarn.nodemanager.local-dirs": str(home / "local"),
         "yarn.nodemanager.log-dirs": str(folder.logs / f"{node.name}-containers"),
         "yarn.nodemanager.resource.memory-mb": str(NODE_MEMORY_MIB),

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from gandiva_core.model.errors import InputError
 from yarn_plugin.bridge.gateway import GatewayError
 from yarn_plugin.bridge.jvm import TARGET_DIR, java_program
 from yarn_plugin.cluster.configuration import node_conf
-from yarn_plugin.cluster.state import Cluster, Node, StateFolder
+from yarn_plugin.cluster.state import Node, StateFolder
 
 RESOURCE_MANAGER = "resourcemanager"
 CORE = "core"
@@ -106,11 +106,13 @@ def node_manager(folder: StateFolder, node: Node, jars: str) -> list[str]:
     return [*_jvm(folder, node_conf(folder, node), jars, _NODE_HEAP_MIB), _NODE_CLASS]
 
 
-def core(folder: StateFolder, cluster: Cluster) -> list[str]:
-    """The command line of the core process; the token is in a file."""
-    program = [sys.executable, "-c", "from gandiva_core.cli.main import main; main()", "core"]
-    place = ["--port", str(cluster.ports["bridge"]), "--token-file", str(folder.token)]
-    return [*program, *place, "--journal-dir", str(folder.journal), "--conf-dir", str(folder.conf)]
+def resource_manager_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """What its core imports from, where that is not what its interpreter finds by itself.
+
+    The plug-in hands no PYTHONPATH on to the core: one there is usually meant for somebody else.
+    """
+    path = environment.get("PYTHONPATH")
+    return {} if path is None else {"GANDIVA_PYTHONPATH": path}
 
 
 def yarn_script(folder: StateFolder, jars: str) -> str:

@@ -5,23 +5,23 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Mapping
 
 from gandiva_core.model.errors import GandivaError, InputError
 from gandiva_core.site.http import HttpSession
 from yarn_plugin.bridge.jvm import write_token
 from yarn_plugin.cluster import daemons
-from yarn_plugin.cluster.configuration import GANDIVA, write_all
+from yarn_plugin.cluster.configuration import GANDIVA, is_managed, write_all
 from yarn_plugin.cluster.processes import ProcessTable
 from yarn_plugin.cluster.state import Cluster, Plan, StateFolder, addressed
-from yarn_plugin.cluster.status import ClusterUnreachableError, RmReport, ask
+from yarn_plugin.cluster.status import CONNECTED, ClusterUnreachableError, RmReport, ask
 from yarn_plugin.replay.rm import last_line
 
 START_S_MAX = 120.0
 GRACE_S = 5.0
-"""A NodeManager asks its containers to end at once; then it would wait for logs that nobody collects here."""
+"""For a daemon that would wait, as for logs that nobody collects here."""
 
 _POLL_S = 0.3
 
@@ -73,15 +73,15 @@ def down(folder: StateFolder, say: Say) -> bool:
         if cluster is None:
             return False
         table = ProcessTable(folder.run, cluster.cluster_id)
-        # The nodes first: they end their containers. Then the core, which would miss the ResourceManager.
-        for names in (_node_names(cluster), (daemons.CORE,), (daemons.RESOURCE_MANAGER,)):
+        # The nodes first, then the ResourceManager, which ends its core.
+        for names in (_node_names(cluster), (daemons.RESOURCE_MANAGER,)):
             running = [name for name in names if table.alive(name)]
             if running:
                 say(f"stopping {', '.join(running)}")
             table.stop(*names, grace_s=GRACE_S)
         strays = table.stop_strays()
         if strays:
-            say(f"stopped {strays} processes that containers had left")
+            say(f"stopped {strays} processes that were left")
         folder.clear()
     return True
 
@@ -96,7 +96,8 @@ def _chosen(folder: StateFolder, plan: Plan, jars: str) -> Cluster:
     if known is None:
         folder.clear()
         jars = daemons.with_copy(folder, jars)
-        write_token(folder.token)
+        if plan.scheduler == GANDIVA and not is_managed(plan):
+            write_token(folder.token)
         write_all(folder, cluster, jars)
         folder.yarn.write_text(daemons.yarn_script(folder, jars), encoding="utf-8")
         folder.yarn.chmod(0o700)
@@ -133,19 +134,20 @@ class _Starting:
             self._table.alive(name) for name in (daemons.RESOURCE_MANAGER, *_node_names(cluster))
         )
         self._session = session
-        self._core_log_bytes = self._core_log().stat().st_size if self._core_log().exists() else 0
 
     def run(self, deadline_s: float) -> None:
         """Start what is missing and wait until all of it works."""
-        self._start(daemons.RESOURCE_MANAGER, daemons.resource_manager(self._folder, self._jars))
+        self._start(
+            daemons.RESOURCE_MANAGER,
+            daemons.resource_manager(self._folder, self._jars),
+            daemons.resource_manager_environment(os.environ),
+        )
         for node in self._cluster.nodes:
             self._start(node.name, daemons.node_manager(self._folder, node, self._jars))
         self._wait("the ResourceManager", deadline_s, lambda report: report.state == "STARTED")
-        if self._cluster.plan.scheduler == GANDIVA:
-            self._start(daemons.CORE, daemons.core(self._folder, self._cluster))
         self._wait("every node", deadline_s, self._has_all_nodes)
-        if not self._started_at_ms.keys().isdisjoint({daemons.CORE, daemons.RESOURCE_MANAGER}):
-            self._wait("the core", deadline_s, lambda _: self._core_is_connected())
+        if is_managed(self._cluster.plan):
+            self._wait("the core", deadline_s, self._core_is_connected)
 
     def _has_all_nodes(self, report: RmReport) -> bool:
         return all(
@@ -153,31 +155,26 @@ class _Starting:
             for node in self._cluster.nodes
         )
 
-    def _core_is_connected(self) -> bool:
-        """Whether the core has said hello since this call began; a stock cluster has none to wait for."""
-        if self._cluster.plan.scheduler != GANDIVA:
-            return True
-        with self._core_log().open("rb") as log:
-            log.seek(self._core_log_bytes)
-            return b'"event": "connected"' in log.read()
-
-    def _core_log(self) -> Path:
-        return self._folder.log(daemons.CORE)
+    def _core_is_connected(self, report: RmReport) -> bool:
+        if report.core is not None and report.core.alarm:
+            raise ClusterError(f"the core does not start: {report.core.alarm}")
+        return report.core is not None and report.core.state == CONNECTED
 
     def undo(self) -> None:
         """End what this call started; where that was the whole cluster, forget it."""
         self._table.stop(*self._started_at_ms, grace_s=5.0)
         if self._was_empty:
-            self._table.stop(daemons.CORE)
             self._table.stop_strays()
             self._folder.clear()
 
-    def _start(self, name: str, command: list[str]) -> None:
+    def _start(
+        self, name: str, command: list[str], environment: Mapping[str, str] | None = None
+    ) -> None:
         if self._table.alive(name) is not None:
             return
         self._started_at_ms[name] = int(time.time() * 1000.0)
         self._say(f"starting {name}")
-        self._table.start(name, command, self._folder.log(name))
+        self._table.start(name, command, self._folder.log(name), environment)
 
     def _wait(self, what: str, deadline_s: float, is_ready: Callable[[RmReport], bool]) -> None:
         while True:

@@ -90,7 +90,8 @@ class StateFolder:
         self.logs = self.path / "logs"
         self.run = self.path / "run"
         self.nodes = self.path / "nodes"
-        self.journal = self.path / "journal"
+        self.journal = self.logs / "journal"
+        self.rm_state = self.path / "rm-state"
         self.lib = self.path / "lib"
         self.home = self.path / "home"
         self.temporary = self.path / "tmp"
@@ -146,7 +147,8 @@ class StateFolder:
 
     def clear(self) -> None:
         """Forget the cluster: all but its logs and journals."""
-        for folder in (self.run, self.nodes, self.conf, self.lib, self.home, self.temporary):
+        own = (self.run, self.nodes, self.conf, self.lib, self.home, self.temporary, self.rm_state)
+        for folder in own:
             shutil.rmtree(folder, ignore_errors=True)
         for file in (self.token, self.yarn, self._file):
             file.unlink(missing_ok=True)

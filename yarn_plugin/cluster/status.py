@@ -9,9 +9,12 @@ import msgspec
 
 from gandiva_core.model.errors import GandivaError
 from gandiva_core.site.http import HttpError, HttpSession
+from yarn_plugin.cluster.configuration import GANDIVA
 from yarn_plugin.cluster.state import Cluster
 
 GPU = "yarn.io/gpu"
+CONNECTED = "CONNECTED"
+CORE_PAGE = "/jmx?qry=Hadoop:service=ResourceManager,name=Gandiva"
 
 
 class ClusterUnreachableError(GandivaError):
@@ -34,6 +37,20 @@ class NodeReport(msgspec.Struct, frozen=True):
     seen_at_ms: int = 0
 
 
+class CoreReport(msgspec.Struct, frozen=True):
+    """The core as the ResourceManager's plug-in sees it.
+
+    Attributes:
+        state: ``NEVER_SEEN``, ``CONNECTED`` or ``SILENT``.
+        epoch: of its session; each hello begins another.
+        alarm: why the ResourceManager does not start it for now; empty where it does.
+    """
+
+    state: str
+    epoch: int
+    alarm: str
+
+
 class RmReport(msgspec.Struct, frozen=True):
     """The ResourceManager's own view."""
 
@@ -43,6 +60,7 @@ class RmReport(msgspec.Struct, frozen=True):
     nodes: tuple[NodeReport, ...]
     apps_running: int
     apps_pending: int
+    core: CoreReport | None = None
 
     def has_running(self, node_id: str, since_ms: int = 0) -> bool:
         """Whether a node can take containers, by a daemon that started after `since_ms`."""
@@ -59,6 +77,7 @@ def ask(cluster: Cluster, session: HttpSession) -> RmReport:
         ClusterUnreachableError: it does not answer, or not as a ResourceManager does.
     """
     base = f"{cluster.web}/ws/v1/cluster"
+    is_ours = cluster.plan.scheduler == GANDIVA
     try:
         info = session.get_json(f"{base}/info")["clusterInfo"]
         metrics = session.get_json(f"{base}/metrics")["clusterMetrics"]
@@ -71,12 +90,23 @@ def ask(cluster: Cluster, session: HttpSession) -> RmReport:
             nodes=tuple(sorted(map(_node, nodes), key=lambda node: node.node_id)),
             apps_running=int(metrics["appsRunning"]),
             apps_pending=int(metrics["appsPending"]),
+            core=_core(session.get_json(f"{cluster.web}{CORE_PAGE}")) if is_ours else None,
         )
     except HttpError as error:
         raise ClusterUnreachableError(f"the ResourceManager is not reachable: {error}") from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         found = f"{type(error).__name__}: {error}"
         raise ClusterUnreachableError(f"{base}: no answer of a ResourceManager: {found}") from error
+
+
+def _core(found: Mapping[str, Any]) -> CoreReport:
+    # Until the scheduler has started there is no such bean.
+    bean: Mapping[str, Any] = next(iter(found["beans"]), {})
+    return CoreReport(
+        state=str(bean.get("CoreState", "NEVER_SEEN")),
+        epoch=int(bean.get("CoreEpoch", 0)),
+        alarm=str(bean.get("CoreDownReason", "")),
+    )
 
 
 def _node(found: Mapping[str, Any]) -> NodeReport:

@@ -12,6 +12,8 @@ from tenacity import (
     Retrying,
     retry_if_exception,
     sleep_using_event,
+    stop_after_delay,
+    stop_never,
     stop_when_event_set,
     wait_exponential,
 )
@@ -23,10 +25,10 @@ from yarn_plugin.live.loop import Session
 CLIENT = "gandiva-core"
 BACK_OFF_S_MAX = 2.0
 READ_S = 10.0
-"""Ten long polls: a gateway that is silent for longer hangs."""
+"""Many long polls: a gateway that is silent for longer hangs."""
 
 _GONE = frozenset({"UNREACHABLE", "TIMEOUT", "BROKEN"})
-_SUPERSEDED = "STALE_EPOCH"
+_SUPERSEDED = frozenset({"STALE_EPOCH", "MANAGED"})
 
 
 class GatewayUnreachableError(GandivaError):
@@ -34,22 +36,22 @@ class GatewayUnreachableError(GandivaError):
 
 
 class SupersededError(GandivaError):
-    """Another core has opened a session: only one may decide."""
+    """Another core has opened a session, or alone may: only one decides."""
 
 
 class LiveGateway(Gateway):
     """The gateway of a ResourceManager that runs by itself, where it is the entry point."""
 
-    def hello(self, client: str) -> JsonObject:
+    def hello(self, client: str, managed: str = "") -> JsonObject:
         """Open a session: a new epoch, from which on older sessions are refused."""
         self._scheduler = self._java.entry_point
-        return super().hello(client)
+        return super().hello(client, managed)
 
 
 class OpenGateway(Session, Protocol):
     """What is used of `LiveGateway`."""
 
-    def hello(self, client: str) -> JsonObject:
+    def hello(self, client: str, managed: str = "") -> JsonObject:
         """Open a session."""
 
     def close(self) -> None:
@@ -68,31 +70,45 @@ class Say(Protocol):
 
 
 def serve(
-    connect: Connect, turn: Callable[[Session], None], stop: threading.Event, say: Say
+    connect: Connect,
+    turn: Callable[[Session], None],
+    stop: threading.Event,
+    say: Say,
+    *,
+    lost_s_max: float | None = None,
+    managed: str = "",
 ) -> None:
     """Take turns until `stop` is set, over as many connections as it takes.
 
+    Args:
+        connect: makes a connection.
+        turn: given the session, again and again.
+        stop: ends it, after the turn that runs.
+        say: told of connections.
+        lost_s_max: to look for a gateway that was lost; None for ever.
+        managed: which child of the ResourceManager this is; empty for none.
+
     Raises:
-        GatewayUnreachableError: the first connection cannot be made, or a later one is refused.
-        SupersededError: another core took over.
+        GatewayUnreachableError: the first connection cannot be made, a later one is refused or takes too long.
+        SupersededError: another core took over, or is the only one admitted.
         GandivaError: out of a turn.
     """
     gateway = _first(connect)
     while not stop.is_set():
         try:
             with closing(gateway):
-                hello = gateway.hello(CLIENT)
+                hello = gateway.hello(CLIENT, managed)
                 say("connected", epoch=hello.get("epoch"), hadoop=hello.get("hadoop_version"))
                 while not stop.is_set():
                     turn(gateway)
             return
         except GatewayError as error:
-            if error.kind == _SUPERSEDED:
-                raise SupersededError("another core has opened a session with it") from error
+            if error.kind in _SUPERSEDED:
+                raise SupersededError(f"another core decides: {error}") from error
             if error.kind not in _GONE:
                 raise GatewayUnreachableError(str(error)) from error
             say("gateway lost", reason=str(error))
-        again = _again(connect, stop)
+        again = _again(connect, stop, lost_s_max)
         if again is None:
             return
         gateway = again
@@ -105,17 +121,22 @@ def _first(connect: Connect) -> OpenGateway:
         raise GatewayUnreachableError(str(error)) from error
 
 
-def _again(connect: Connect, stop: threading.Event) -> OpenGateway | None:
-    """A new connection, however long it takes; None where `stop` was set first."""
+def _again(connect: Connect, stop: threading.Event, lost_s_max: float | None) -> OpenGateway | None:
+    """A new connection; None where `stop` was set first."""
+    limit = stop_never if lost_s_max is None else stop_after_delay(lost_s_max)
     retrying = Retrying(
         retry=retry_if_exception(lambda error: getattr(error, "kind", "") in _GONE),
         wait=wait_exponential(multiplier=0.2, max=BACK_OFF_S_MAX),
-        stop=stop_when_event_set(stop),
+        stop=stop_when_event_set(stop) | limit,
         sleep=sleep_using_event(stop),
     )
     try:
         return retrying(connect)
-    except RetryError:
-        return None
+    except RetryError as error:
+        if stop.is_set():
+            return None
+        raise GatewayUnreachableError(
+            f"the gateway was lost and is not back after {lost_s_max:g} s"
+        ) from error
     except GatewayError as error:
         raise GatewayUnreachableError(str(error)) from error

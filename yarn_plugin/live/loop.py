@@ -40,8 +40,8 @@ from yarn_plugin.live.explain import Explanations
 from yarn_plugin.live.servers import ServerRules
 
 EVENTS_A_CALL = 10_000
-WAIT_MS_MAX = 1000
-"""A long poll: how long the gateway may keep us when it has nothing."""
+WAIT_MS_MAX = 400
+"""A long poll: how long the gateway may keep us when it has nothing. A second without a call is silence."""
 
 EVENTS_A_TURN_MAX = 500_000
 """More is a policy and a ResourceManager that answer each other for ever."""

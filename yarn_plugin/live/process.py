@@ -7,12 +7,12 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, TextIO, cast
 
 import msgspec
 import structlog
@@ -38,6 +38,7 @@ from yarn_plugin.live.connection import (
     serve,
 )
 from yarn_plugin.live.loop import CoreLoop
+from yarn_plugin.live.parent import Parent
 from yarn_plugin.live.servers import ServerRules
 
 WITHOUT_AGENT = PREFIX + "oversubscribe-without-agent"
@@ -50,8 +51,15 @@ class Site(msgspec.Struct, frozen=True):
     oversubscribes_without_agent: bool
 
 
-def decide(port: int, token_file: Path, journal_dir: Path | None, conf_dir: Path | None) -> None:
-    """Decide for the ResourceManager behind a loopback port, until a signal ends it.
+def decide(
+    port: int,
+    token_file: Path,
+    journal_dir: Path | None,
+    conf_dir: Path | None,
+    lost_s_max: float | None = None,
+    parent: Parent | None = None,
+) -> None:
+    """Decide for the ResourceManager behind a loopback port, until a signal ends it, or its parent's end does.
 
     Raises:
         InputError: files or environment that cannot be used.
@@ -66,7 +74,10 @@ def decide(port: int, token_file: Path, journal_dir: Path | None, conf_dir: Path
         log.warning("devices are shared and nothing suspends", key=WITHOUT_AGENT)
     connect = partial(LiveGateway.connect, port, token_file, READ_S)
     with stopped_by_signals() as stop, opened(site, journal_dir) as loop:
-        serve(connect, loop.turn, stop, log.info)
+        if parent is not None:
+            parent.tie(stop)
+        child_id = "" if parent is None else parent.child_id
+        serve(connect, loop.turn, stop, log.info, lost_s_max=lost_s_max, managed=child_id)
         log.info("ended", events=loop.events)
 
 
@@ -143,6 +154,19 @@ def stopped_by_signals() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
+class _Stderr:
+    """Where nobody reads any more, as after the parent's end, lines are lost and nothing else."""
+
+    def write(self, text: str) -> int:
+        with suppress(BrokenPipeError):
+            return sys.stderr.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(BrokenPipeError):
+            sys.stderr.flush()
+
+
 def logger() -> Any:
     """JSON lines on stderr: what comes from outside cannot forge a line."""
     processors: list[Any] = [
@@ -151,7 +175,7 @@ def logger() -> Any:
         structlog.processors.JSONRenderer(),
     ]
     return structlog.wrap_logger(
-        structlog.PrintLogger(sys.stderr),
+        structlog.PrintLogger(cast("TextIO", _Stderr())),
         processors=processors,
         wrapper_class=structlog.BoundLogger,
         cache_logger_on_first_use=True,

@@ -20,6 +20,9 @@ def answer(path: str, nodes_file: Path) -> dict[str, Any]:
         return {"clusterInfo": {"state": "STARTED", "hadoopVersion": "3.4.2"}}
     if path.endswith("/metrics"):
         return {"clusterMetrics": {"appsRunning": 1, "appsPending": 2}}
+    if path.startswith("/jmx"):
+        bean = nodes_file.with_suffix(".bean")
+        return {"beans": [json.loads(bean.read_text())] if bean.exists() else []}
     lines = nodes_file.read_text().splitlines() if nodes_file.exists() else []
     started = dict(line.split() for line in lines)
     nodes = [node(name, int(at_ms)) for name, at_ms in started.items()]

@@ -14,8 +14,9 @@ from gandiva_core.config.settings import Settings
 from yarn_plugin.cluster import command, daemons, lifecycle, status
 from yarn_plugin.cluster.processes import ProcessTable, note
 from yarn_plugin.cluster.state import Plan, StateFolder, addressed
-from yarn_plugin.cluster.status import NodeReport, RmReport
+from yarn_plugin.cluster.status import CoreReport, NodeReport, RmReport
 
+CONNECTED = CoreReport("CONNECTED", 1, "")
 PLAN = Plan(1, 4, "gandiva", 4)
 
 
@@ -120,14 +121,19 @@ def test_a_value_may_hold_anything() -> None:
     assert command.properties_of(["a.b=", "c=d=e", "a.b=f"]) == {"a.b": "f", "c": "d=e"}
 
 
-def shown(tmp_path: Path, form: str, node_pid: int | None, told: str | None) -> int:
+def shown(
+    tmp_path: Path,
+    form: str,
+    node_pid: int | None,
+    told: str | None,
+    core: CoreReport = CONNECTED,
+) -> int:
     folder = StateFolder(tmp_path)
     cluster = addressed(PLAN)
     folder.save(cluster)
     folder.run.mkdir()
     for name, pid in (
         ("resourcemanager", os.getpid()),
-        ("core", os.getpid()),
         ("node-1", node_pid),
     ):
         noted = None if pid is None else note(pid)
@@ -135,8 +141,8 @@ def shown(tmp_path: Path, form: str, node_pid: int | None, told: str | None) -> 
             text = json.dumps({key: getattr(noted, key) for key in noted.__struct_fields__})
             (folder.run / f"{name}.json").write_text(text)
     node = NodeReport(cluster.nodes[0].node_id, told or "", 9, 8, 4)
-    report = RmReport("STARTED", "3.4.2", "gandiva", (node,) if told else (), 1, 0)
-    assert ProcessTable(folder.run, "").alive("core") == os.getpid()
+    report = RmReport("STARTED", "3.4.2", "gandiva", (node,) if told else (), 1, 0, core)
+    assert ProcessTable(folder.run, "").alive("resourcemanager") == os.getpid()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(status, "ask", lambda *_: report)
         return run(["cluster", "status", "--state-dir", str(tmp_path), "--format", form])
@@ -165,3 +171,13 @@ def test_a_part_that_does_not_work_is_1(
     pid = os.getpid() if is_alive else None
     assert shown(tmp_path, "table", pid, told) == ExitCode.CHECK_FAILED
     assert f"node-1           {state}" in capsys.readouterr().out
+
+
+def test_a_core_that_is_silent_is_1_and_its_alarm_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    silent = CoreReport("SILENT", 3, "exit code 1")
+    assert shown(tmp_path, "wide", os.getpid(), "RUNNING", silent) == ExitCode.CHECK_FAILED
+    (line,) = [text for text in capsys.readouterr().out.splitlines() if text.startswith("core")]
+    assert "SILENT" in line
+    assert "exit code 1" in line

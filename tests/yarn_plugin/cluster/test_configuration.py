@@ -73,8 +73,22 @@ def test_between_the_schedulers_only_the_scheduler_differs(tmp_path: Path) -> No
         "yarn.resourcemanager.scheduler.class",
         "yarn.scheduler.gandiva.height.max",
         "yarn.scheduler.gandiva.bridge.port",
-        "yarn.scheduler.gandiva.bridge.token-file",
+        "yarn.scheduler.gandiva.mode",
+        "yarn.scheduler.gandiva.core.managed",
+        "yarn.scheduler.gandiva.core.python",
+        "yarn.scheduler.gandiva.core.log-dir",
+        "yarn.scheduler.gandiva.recovery.hold-ms",
     }
+
+
+def test_only_a_core_that_somebody_else_starts_needs_a_token_of_the_cluster(
+    tmp_path: Path,
+) -> None:
+    key = "yarn.scheduler.gandiva.bridge.token-file"
+    folder, _ = written(tmp_path / "a", "gandiva")
+    assert key not in values(folder.conf)
+    folder, _ = written(tmp_path / "b", "gandiva", yarn_scheduler_gandiva_core_managed="false")
+    assert values(folder.conf)[key] == str(folder.token)
 
 
 def test_a_key_that_was_asked_for_goes_where_hadoop_looks_for_it(tmp_path: Path) -> None:

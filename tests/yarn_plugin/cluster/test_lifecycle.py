@@ -10,14 +10,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from gandiva_core.model.errors import InputError
 from yarn_plugin.cluster import daemons, lifecycle
+from yarn_plugin.cluster.configuration import MANAGED
 from yarn_plugin.cluster.processes import CLUSTER_ID, ProcessTable
 from yarn_plugin.cluster.state import Cluster, Node, Plan, StateFolder
 
 STAND_IN = Path(__file__).with_name("stand_in.py")
 PLAN = Plan(nodes=2, gpus=4, scheduler="capacity", height_max=4)
+GANDIVA = Plan(nodes=1, gpus=4, scheduler="gandiva", height_max=4)
 NAMES = ("resourcemanager", "node-1", "node-2")
 
 
@@ -37,6 +40,12 @@ def table(folder: StateFolder) -> ProcessTable:
 
 def pids(folder: StateFolder) -> list[int | None]:
     return [table(folder).alive(name) for name in NAMES]
+
+
+@pytest.fixture
+def bean(tmp_path: Path) -> Path:
+    """What the plug-in shows of the core; without it, nothing."""
+    return tmp_path / "registered.bean"
 
 
 @pytest.fixture
@@ -88,6 +97,9 @@ def test_a_new_build_does_not_change_the_jar_of_a_cluster_that_is_up(folder: Sta
 def test_what_is_private_is_private(folder: StateFolder) -> None:
     up(folder)
     assert folder.path.stat().st_mode & 0o777 == 0o700
+    assert not folder.token.exists(), "a stock cluster has no bridge"
+    lifecycle.down(folder, quiet)
+    up(folder, replace(GANDIVA, properties={MANAGED: "false"}))
     assert folder.token.stat().st_mode & 0o777 == 0o600
 
 
@@ -141,29 +153,20 @@ def test_a_daemon_that_does_not_start_leaves_nothing_behind(
     assert not folder.token.exists()
 
 
-GANDIVA = Plan(nodes=1, gpus=4, scheduler="gandiva", height_max=4)
-
-
 def test_a_core_that_cannot_begin_is_told_and_leaves_nothing_behind(
-    folder: StateFolder, monkeypatch: pytest.MonkeyPatch
+    folder: StateFolder, bean: Path
 ) -> None:
-    monkeypatch.setattr(daemons, "core", lambda *_: stand_in("fail"))
-    with pytest.raises(lifecycle.ClusterError, match=r"core ended at once: cannot start"):
+    bean.write_text('{"CoreState": "NEVER_SEEN", "CoreDownReason": "exit code 1: No module"}')
+    with pytest.raises(lifecycle.ClusterError, match=r"core does not start: exit code 1: No mod"):
         up(folder, GANDIVA)
     assert folder.load() is None
 
 
-def test_up_waits_until_the_core_has_a_session_and_not_for_an_old_one(
-    folder: StateFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder.logs.mkdir(parents=True)
-    (folder.path / "gandiva-cluster").touch()
-    folder.log("core").write_text('{"event": "connected"}\n')
-    monkeypatch.setattr(daemons, "core", lambda *_: ["sleep", "600"])
+def test_up_waits_until_the_core_has_a_session(folder: StateFolder, bean: Path) -> None:
+    bean.write_text('{"CoreState": "SILENT", "CoreEpoch": 3}')
     with pytest.raises(lifecycle.ClusterError, match="the core did not become ready"):
         lifecycle.up(folder, GANDIVA, quiet, limit_s=2.0)
-    line = '{"event": "connected"}'
-    monkeypatch.setattr(daemons, "core", lambda *_: ["sh", "-c", f"echo '{line}'; sleep 600"])
+    bean.write_text('{"CoreState": "CONNECTED", "CoreEpoch": 4}')
     assert up(folder, GANDIVA).plan == GANDIVA
 
 

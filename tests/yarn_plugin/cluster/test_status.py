@@ -10,7 +10,13 @@ import pytest
 from gandiva_core.site.http import HttpError, HttpSession
 from tests.yarn_plugin.cluster.stand_in import answer, gpus, node
 from yarn_plugin.cluster.state import Plan, addressed
-from yarn_plugin.cluster.status import ClusterUnreachableError, NodeReport, RmReport, ask
+from yarn_plugin.cluster.status import (
+    ClusterUnreachableError,
+    CoreReport,
+    NodeReport,
+    RmReport,
+    ask,
+)
 
 CLUSTER = addressed(Plan(1, 4, "gandiva", 4))
 
@@ -22,14 +28,16 @@ class Answers:
         self._parts = parts
 
     def get_json(self, url: str) -> object:
-        found = self._parts[url.rpartition("/")[2]]
+        found = self._parts[url.rpartition("/")[2].partition("?")[0]]
         if isinstance(found, Exception):
             raise found
         return found
 
 
 def asked(tmp: Path, **changes: object) -> RmReport:
-    parts = {name: answer(f"/{name}", tmp / "nodes") for name in ("info", "metrics", "nodes")}
+    parts = {
+        name: answer(f"/{name}", tmp / "nodes") for name in ("info", "metrics", "nodes", "jmx")
+    }
     return ask(CLUSTER, cast("HttpSession", Answers(**{**parts, **changes})))
 
 
@@ -68,6 +76,8 @@ def test_an_older_resource_manager_tells_used_and_free_only(tmp_path: Path) -> N
         {"metrics": []},
         {"nodes": {"nodes": {"node": [{}]}}},
         {"nodes": {"nodes": {"node": [7]}}},
+        {"jmx": {}},
+        {"jmx": {"beans": [7]}},
         {"metrics": {"clusterMetrics": {"appsRunning": "many", "appsPending": 0}}},
     ],
 )
@@ -77,3 +87,9 @@ def test_whatever_else_answers_there_is_no_resource_manager(
     with pytest.raises(ClusterUnreachableError) as refused:
         asked(tmp_path, **changes)
     assert "\n" not in str(refused.value)
+
+
+def test_a_plug_in_that_has_not_started_yet_has_no_core(tmp_path: Path) -> None:
+    assert asked(tmp_path).core == CoreReport("NEVER_SEEN", 0, "")
+    bean = {"CoreState": "CONNECTED", "CoreEpoch": 7, "CoreDownReason": ""}
+    assert asked(tmp_path, jmx={"beans": [bean]}).core == CoreReport("CONNECTED", 7, "")

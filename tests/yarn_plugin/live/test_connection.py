@@ -16,8 +16,8 @@ class Connection:
         self._hellos = hellos
         self.is_closed = False
 
-    def hello(self, client: str) -> JsonObject:
-        self._hellos.append(client)
+    def hello(self, client: str, managed: str = "") -> JsonObject:
+        self._hellos.append(client + managed)
         return {"epoch": len(self._hellos), "hadoop_version": "3.4.2"}
 
     def take_events_text(self, count_max: int, wait_ms: int) -> str:
@@ -55,8 +55,8 @@ class Scene:
     def say(self, event: str, **_: object) -> None:
         self.said.append(event)
 
-    def serve(self) -> None:
-        serve(self.connect, self.turn, self.stop, self.say)
+    def serve(self, lost_s_max: float | None = None, managed: str = "") -> None:
+        serve(self.connect, self.turn, self.stop, self.say, lost_s_max=lost_s_max, managed=managed)
 
     @staticmethod
     def _fail(kind: str) -> None:
@@ -98,9 +98,24 @@ def test_a_gateway_that_comes_back_with_another_token_ends_it() -> None:
         Scene(["OK", "WRONG_TOKEN"], ["UNREACHABLE", "OK"]).serve()
 
 
-def test_another_core_is_not_fought() -> None:
+def test_a_gateway_that_stays_away_ends_a_core_that_is_told_how_long_to_look() -> None:
+    """DESIGN §4: a managed core exits 30 s after losing the gateway."""
+    scene = Scene(["OK", *["UNREACHABLE"] * 20], ["UNREACHABLE", "OK"])
+    with pytest.raises(GatewayUnreachableError, match=r"not back after 0\.3 s"):
+        scene.serve(lost_s_max=0.3)
+    assert len(scene.hellos) == 1
+
+
+def test_a_child_says_which_it_is() -> None:
+    scene = Scene(["OK"], ["OK"])
+    scene.serve(managed=":child-7")
+    assert scene.hellos == ["gandiva-core:child-7"]
+
+
+@pytest.mark.parametrize("kind", ["STALE_EPOCH", "MANAGED"])
+def test_another_core_is_not_fought(kind: str) -> None:
     """I6 of the faults: decisions of an older session are never made again."""
-    scene = Scene(["OK"], ["OK", "STALE_EPOCH", "OK"])
+    scene = Scene(["OK"], ["OK", kind, "OK"])
     with pytest.raises(SupersededError):
         scene.serve()
     assert scene.opened[0].is_closed

@@ -2,7 +2,6 @@ package org.gandiva.yarn;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
-import java.nio.file.Paths;
 import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
@@ -17,7 +16,6 @@ import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.api.records.SchedulingRequest;
 import org.apache.hadoop.yarn.exceptions.YarnException;
-import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttempt;
@@ -32,12 +30,11 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.ResourceCo
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerApp;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerNode;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.SchedulerEvent;
-import org.gandiva.yarn.gateway.BridgeServer;
+import org.gandiva.yarn.core.CoreService;
 import org.gandiva.yarn.gateway.EventQueue;
 import org.gandiva.yarn.gateway.GandivaGateway;
 import org.gandiva.yarn.gateway.ProtocolException;
 import org.gandiva.yarn.gateway.Substrate;
-import org.gandiva.yarn.gateway.TokenFile;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -63,7 +60,8 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
   private OverSubscription overSubscription;
   private SettingsEvents settingsEvents;
   private Veto veto;
-  private BridgeServer bridge;
+  private CoreService core;
+  private GandivaMetrics metrics;
 
   /** Returns what the core process calls. */
   public GandivaGateway gateway() {
@@ -80,9 +78,19 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
     return guard.refusedTotal();
   }
 
+  /** Returns how often the preemption monitor's wish for a GPU container became a question. */
+  public long reclaimsAsked() {
+    return translation.reclaimsAsked();
+  }
+
+  /** Returns what /jmx shows. */
+  public GandivaMXBean metrics() {
+    return metrics;
+  }
+
   /** Returns the port that the bridge listens on; 0 while it is closed. */
   public int bridgePort() {
-    return bridge == null ? 0 : bridge.port();
+    return core.bridgePort();
   }
 
   @Override
@@ -93,6 +101,10 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
     veto = new Veto(adopter.read(conf));
     overSubscription = new OverSubscription(this, veto, settings);
     settingsEvents = new SettingsEvents(this, veto, settings.heightMax(), this::offer);
+    CoreFallback fallback =
+        new CoreFallback(veto, overSubscription, this::own, this::afterFallback);
+    core = new CoreService(gateway, fallback);
+    metrics = new GandivaMetrics(this, core, fallback, events);
     translation = new SchedulerEvents(this, overSubscription, settingsEvents, this::offer);
     super.serviceInit(adopter.scaled(conf, veto.adoption(), settings.heightMax()));
   }
@@ -111,27 +123,15 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
   @Override
   public void serviceStart() throws Exception {
     super.serviceStart();
-    GandivaConfiguration settings = new GandivaConfiguration(getConfig());
-    if (settings.tokenFile() != null) {
-      bridge = openBridge(settings);
-      LOG.info("Gandiva's bridge listens on loopback port {}", bridge.port());
-    }
-    // The core as a child of this service is started here once it exists.
-  }
-
-  private BridgeServer openBridge(GandivaConfiguration settings) {
-    try {
-      String token = TokenFile.read(Paths.get(settings.tokenFile()));
-      return BridgeServer.start(gateway, token, settings.port(), settings.readTimeoutMs());
-    } catch (IOException e) {
-      throw new YarnRuntimeException(GandivaConfiguration.TOKEN_FILE + ": " + e.getMessage());
-    }
+    core.start(getConfig());
+    metrics.register();
   }
 
   @Override
   public void serviceStop() throws Exception {
-    if (bridge != null) {
-      bridge.close();
+    if (core != null) {
+      core.stop();
+      metrics.unregister();
     }
     super.serviceStop();
   }
@@ -256,6 +256,16 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
   }
 
   @Override
+  public void admit(String managed) throws ProtocolException {
+    core.admit(managed);
+  }
+
+  @Override
+  public void heard() {
+    core.watch().heard();
+  }
+
+  @Override
   public ObjectNode apply(ObjectNode effect) throws ProtocolException {
     String op = effect.path("op").asText();
     switch (op) {
@@ -335,6 +345,12 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
   void forget(ApplicationAttemptId attempt) {
     gate.forget(attempt);
     guard.forget(attempt.getApplicationId());
+  }
+
+  /** What stock code has reserved meanwhile goes; the core is told all of what it has given. */
+  private void afterFallback() {
+    adopter.releaseReservations();
+    events.reset();
   }
 
   private void offer(ObjectNode event) {

@@ -2,6 +2,7 @@ package org.gandiva.yarn;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.Locale;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.ContainerPreemptEvent;
@@ -16,10 +17,16 @@ final class Preemption {
 
   private final GandivaScheduler scheduler;
   private final Consumer<ObjectNode> events;
+  private final AtomicLong asked = new AtomicLong();
 
   Preemption(GandivaScheduler scheduler, Consumer<ObjectNode> events) {
     this.scheduler = scheduler;
     this.events = events;
+  }
+
+  /** Returns how many such wishes were turned into a question. */
+  long asked() {
+    return asked.get();
   }
 
   /** Whether the event is kept from the scheduler; it was told to the core then. */
@@ -29,6 +36,7 @@ final class Preemption {
     if (gpus == 0 || !scheduler.isAdopted(event.getAppId(), container.getNodeLabelExpression())) {
       return false;
     }
+    asked.incrementAndGet();
     String kind = event.getType().name().substring(PREFIX.length()).toLowerCase(Locale.ROOT);
     events.accept(
         Json.object()

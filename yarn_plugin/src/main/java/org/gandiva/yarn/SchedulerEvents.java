@@ -205,6 +205,10 @@ final class SchedulerEvents {
     tellRestored();
   }
 
+  long reclaimsAsked() {
+    return preemption.asked();
+  }
+
   void onCommit(FiCaSchedulerApp app) {
     asks.onCommit(app);
   }

@@ -156,6 +156,16 @@ public final class EventQueue {
     }
   }
 
+  /** Returns how many events wait; a snapshot that is due is none yet. */
+  public int size() {
+    lock.lock();
+    try {
+      return waiting.size();
+    } finally {
+      lock.unlock();
+    }
+  }
+
   /** Returns the sequence number that the next event will get. */
   public long nextSequence() {
     lock.lock();

@@ -16,13 +16,16 @@ public final class GandivaGateway {
   public static final int PROTOCOL = 1;
 
   private static final Logger LOG = LoggerFactory.getLogger(GandivaGateway.class);
-  private static final int WAIT_MS_MAX = 1000;
+
+  /** Well below the second after which a core counts as silent. */
+  private static final int WAIT_MS_MAX = 400;
+
   private static final int BATCH_MAX = 10_000;
 
   private final Substrate substrate;
   private final EventQueue events;
+  private final CallCounts counts = new CallCounts();
   private volatile long epoch;
-  private volatile long lastTakenNs = System.nanoTime();
   private long lastSequence;
   private String lastReply;
 
@@ -34,14 +37,17 @@ public final class GandivaGateway {
 
   /** Opens a session: a new epoch, whose first batch is a snapshot. */
   public synchronized String hello(String json) {
-    return Json.reply(
+    return answer(
         reply -> {
-          long protocol = Json.whole(Json.parse(json), "protocol");
+          ObjectNode request = Json.parse(json);
+          long protocol = Json.whole(request, "protocol");
           if (protocol != PROTOCOL) {
             throw new ProtocolException(
                 "PROTOCOL", "protocol: found " + protocol + ", expected " + PROTOCOL);
           }
+          substrate.admit(Json.text(request, "managed", ""));
           epoch++;
+          substrate.heard();
           lastSequence = 0;
           lastReply = null;
           events.reset();
@@ -52,19 +58,40 @@ public final class GandivaGateway {
         });
   }
 
+  /** Returns how calls ended. */
+  public CallCounts counts() {
+    return counts;
+  }
+
+  /** Returns the number of the valid session; 0 before the first. */
+  public long epoch() {
+    return epoch;
+  }
+
   /** Returns the next events, waiting for the first one as long as the caller wishes. */
   public String takeEvents(String json) {
-    return Json.reply(reply -> takeEvents(Json.parse(json), reply));
+    return answer(reply -> takeEvents(Json.parse(json), reply));
+  }
+
+  private String answer(Json.Handler handler) {
+    return Json.reply(
+        reply -> {
+          try {
+            handler.answer(reply);
+          } catch (ProtocolException e) {
+            counts.requestRefused(e.kind());
+            throw e;
+          }
+        });
   }
 
   private void takeEvents(ObjectNode request, ObjectNode reply) throws Exception {
     checkEpoch(request);
     int max = Math.max(1, Math.min(BATCH_MAX, Json.count(request, "max", 1000)));
     int waitMs = Math.min(WAIT_MS_MAX, Json.count(request, "wait_ms", 0));
-    lastTakenNs = System.nanoTime();
+    substrate.heard();
     List<ObjectNode> taken = events.take(max, waitMs, substrate::snapshot);
     checkEpoch(request);
-    lastTakenNs = System.nanoTime();
     reply.put("epoch", epoch);
     long first = taken.isEmpty() ? events.nextSequence() : taken.get(0).path("seq").asLong();
     reply.put("first_seq", first);
@@ -80,6 +107,7 @@ public final class GandivaGateway {
     try {
       request = Json.parse(json);
       checkEpoch(request);
+      substrate.heard();
       sequence = Json.whole(request, "seq");
       if (sequence == lastSequence && lastReply != null) {
         return lastReply;
@@ -89,12 +117,12 @@ public final class GandivaGateway {
             "BAD_SEQUENCE", "seq: found " + sequence + ", expected " + (lastSequence + 1));
       }
     } catch (ProtocolException e) {
-      return Json.reply(
+      return answer(
           reply -> {
             throw e;
           });
     }
-    lastReply = Json.reply(reply -> apply(request, reply));
+    lastReply = answer(reply -> apply(request, reply));
     lastSequence = sequence;
     return lastReply;
   }
@@ -103,7 +131,9 @@ public final class GandivaGateway {
     List<ObjectNode> effects = Json.objects(request, "effects");
     ArrayNode results = reply.putArray("results");
     for (ObjectNode effect : effects) {
-      results.add(one(effect));
+      ObjectNode result = one(effect);
+      counts.effect(effect.path("op").asText(), result.path("code").asText());
+      results.add(result);
     }
   }
 
@@ -131,10 +161,5 @@ public final class GandivaGateway {
       throw new ProtocolException(
           "STALE_EPOCH", "epoch: found " + found + ", the session is " + epoch);
     }
-  }
-
-  /** Returns how long ago the core fetched events; the breaker of the live plug-in reads it. */
-  public long silenceMs() {
-    return (System.nanoTime() - lastTakenNs) / 1_000_000;
   }
 }

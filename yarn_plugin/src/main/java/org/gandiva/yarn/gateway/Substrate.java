@@ -11,6 +11,12 @@ public interface Substrate {
   /** Returns the parts of a whole snapshot, each with kind "resync", "part" and "parts". */
   List<ObjectNode> snapshot();
 
+  /** Lets a core open a session, or refuses it; the text is the "managed" of its hello. */
+  void admit(String managed) throws ProtocolException;
+
+  /** A call of the valid session begins. */
+  void heard();
+
   /** Applies one effect; returns its result with "id" and "code". */
   ObjectNode apply(ObjectNode effect) throws ProtocolException;
 }

@@ -65,6 +65,8 @@ final class ReplayConfiguration {
     SortedMap<String, String> keys = new TreeMap<>();
     keys.put(GandivaConfiguration.MODE, "full");
     keys.put(GandivaConfiguration.OVERSUBSCRIBE_WITHOUT_AGENT, "true");
+    // A silence is measured in real time, which is nothing to a replay.
+    keys.put(GandivaConfiguration.CORE_FALLBACK, "wait");
     return keys;
   }
 
