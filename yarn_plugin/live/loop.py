@@ -46,6 +46,9 @@ WAIT_MS_MAX = 400
 EVENTS_A_TURN_MAX = 500_000
 """More is a policy and a ResourceManager that answer each other for ever."""
 
+ORDERS_A_CALL = 32
+"""Decisions that wait for one another before they are sent: a call costs as much as the commit of a small gang."""
+
 _LOST = "STALE_EPOCH"
 
 
@@ -91,6 +94,7 @@ class CoreLoop:
         self._journal = journal
         self._explanations = Explanations(desk.register)
         self._inbox: deque[Event] = deque()
+        self._unsent: list[ContainerEffect] = []
         self._lost: GatewayError | None = None
         self.events = 0
 
@@ -159,7 +163,10 @@ class CoreLoop:
     def _take(self, session: Session, events: Iterable[Event], now_s: float) -> None:
         self._inbox.extend(events)
         count = 0
-        while self._inbox:
+        while self._inbox or self._unsent:
+            if not self._inbox:
+                self._order(session, now_s)
+                continue
             event = self._inbox.popleft()
             outcome = self._scheduler.handle(event)
             self.events += 1
@@ -173,16 +180,22 @@ class CoreLoop:
 
     def _send(self, session: Session, effects: Sequence[Effect], now_s: float) -> None:
         for_world: list[WorldEffect] = []
-        for_gateway: list[ContainerEffect] = []
         for effect in effects:
+            if isinstance(effect, ReleaseGang) and self._unsent:
+                # What is released may be what an unsent order is to create.
+                self._order(session, now_s)
             if isinstance(effect, CommitGang | ReleaseGang):
-                for_gateway.append(effect)
+                self._unsent.append(effect)
             if not isinstance(effect, CommitGang):
                 for_world.append(effect)
         self._world.apply(now_s, for_world)
-        if not for_gateway:
-            return
-        written = self._desk.write(for_gateway, now_s)
+        if len(self._unsent) >= ORDERS_A_CALL:
+            self._order(session, now_s)
+
+    def _order(self, session: Session, now_s: float) -> None:
+        """Send what was decided since the last call; answers are events like all others."""
+        effects, self._unsent = self._unsent, []
+        written = self._desk.write(effects, now_s)
         self._inbox.extend(written.refused)
         if written.orders:
             answers = self._answers(session, written.orders)

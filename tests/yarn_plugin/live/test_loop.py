@@ -49,6 +49,7 @@ class Rm:
         self.code = code
         self.is_lost = False
         self.orders: list[Mapping[str, Any]] = []
+        self.calls: list[list[str]] = []
         self.waits_ms: list[int] = []
         self.told: dict[str, str] = {}
         self.heights: dict[str, int] = {}
@@ -64,6 +65,7 @@ class Rm:
         if self.is_lost:
             raise GatewayError("UNREACHABLE", "it went away")
         answers = []
+        self.calls.append([effect["op"] for effect in effects])
         for effect in effects:
             if effect["op"] == "explain":
                 self.told[effect["app"]] = effect["text"]
@@ -116,6 +118,28 @@ def test_eight_one_gpu_containers_share_four_gpus_only_where_the_site_allows_it(
     scene.turns(rm, 4)
     assert len(rm.orders) == placed
     assert scene.resident() == placed
+
+
+def test_what_one_batch_leads_to_is_ordered_in_one_call() -> None:
+    scene = Scene()
+    rm = Rm([resync(("gandiva.gang=1",), asks=asks(4))])
+    scene.turns(rm, 2)
+    assert [call for call in rm.calls if "commit_gang" in call] == [["commit_gang"] * 4]
+
+
+def test_a_release_is_ordered_behind_what_was_decided_before_it() -> None:
+    """What a release gives back may be what an order before it creates: that is answered first."""
+    scene = Scene()
+    lost = {"kind": "container_completed", "app": "app", "container": "c1.0", "node": "a:1"}
+    second = {"kind": "asks", "app": "app", "attempt": "attempt", "asks": asks(2)}
+    rm = Rm(
+        [resync(("gandiva.gang=2",), asks=asks(2))],
+        [second, {**lost, "exit_status": 1}],
+    )
+    scene.turns(rm, 2)
+    ordered = [call for call in rm.calls if "explain" not in call]
+    assert ordered[:3] == [["commit_gang"], ["commit_gang"], ["release_gang"]]
+    assert list(rm.orders[2]["containers"]) == ["c1.1"]
 
 
 def test_a_gang_of_eight_on_four_gpus_waits() -> None:
