@@ -30,6 +30,8 @@ def check_place(state: State, decision: Place) -> str | None:
     for server_id in decision.servers:
         if server_id not in state.servers:
             return f"server {server_id} is not known"
+        if job.spec.only_on and server_id not in job.spec.only_on:
+            return f"job {decision.job_id} insists on other servers than {server_id}"
     shares = shares_of(workers, decision.servers)
     for server_id, share in shares.items():
         problem = _check_room(state, job, server_id, share)

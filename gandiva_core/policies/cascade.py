@@ -67,11 +67,13 @@ def choose(
     if not is_sliced(view, spec):
         height_max = 1  # it must always run, so it shares with nobody
     full = full_queue(view, spec, height_max)
-    if full is not None:
+    if full is not None and ask.gpus <= _gpus(view, ask.partition):
         used = (
             f"{full.resident} of {full.limit.max_gpus:g} GPUs × {height_max} in {full.limit.name}"
         )
         return Wait("queue-limit", f"{ask.gpus} GPUs", used)
+    if spec.only_on:
+        closed |= view.servers.keys() - set(spec.only_on)
     survey = Survey(view, ask, height_max, closed)
     survey.look()
     places = survey.places() if survey.can_host else _set_places(survey, view)
@@ -79,7 +81,17 @@ def choose(
         if servers is not None and step in steps:
             return Choice(servers, step)
     found = survey.anywhere() if Step.STARVING in steps else None
-    return survey.why_not() if found is None else Choice(found, Step.STARVING)
+    if found is not None:
+        return Choice(found, Step.STARVING)
+    if spec.only_on:
+        return Wait("locality", f"{ask.gpus} GPUs", survey.on_these())
+    return survey.why_not()
+
+
+def _gpus(view: ClusterView, partition: str) -> int:
+    """Of all servers of a partition: more than these is a fault of no queue's limit."""
+    servers = ((kind[0].server, len(kind)) for kind in view.kinds)
+    return sum(server.gpus * count for server, count in servers if server.partition == partition)
 
 
 class Survey:
@@ -232,6 +244,14 @@ class Survey:
 
     def _on(self, view: ServerView | None) -> tuple[ServerId, ...] | None:
         return None if view is None else (view.server.server_id,) * len(self.ask.workers)
+
+    def on_these(self) -> str:
+        """What the servers have that an ask insists on."""
+        if not self.all:
+            return f"none of them is a server of partition '{self.ask.partition}'"
+        names = ", ".join(view.server.server_id for view in self.all[:3])
+        gpus = sum(view.server.gpus for view in self.all)
+        return f"{self.free} of {gpus} GPUs free on {names}" + (" …" if len(self.all) > 3 else "")
 
     def why_not(self) -> Wait:
         """The nearest miss, with numbers (USERS B7)."""

@@ -52,7 +52,14 @@ from gandiva_core.policies.refusals import (
     pause,
     was_refused,
 )
-from gandiva_core.policies.sets import Ask, can_ever_host, is_possible, room_on, spread
+from gandiva_core.policies.sets import (
+    Ask,
+    can_ever_host,
+    is_possible,
+    may_host,
+    room_on,
+    spread,
+)
 
 STARVING = "starving"
 
@@ -191,7 +198,7 @@ class Reactive(msgspec.Struct, frozen=True):
         for job_id in tuple(view.queue):
             job = view.jobs[job_id]
             spec = job.spec
-            ask = (spec.queue, spec.partition, spec.workers)
+            ask = (spec.queue, spec.partition, spec.only_on, spec.workers)
             if ask in hopeless or not room.may_take(spec) or is_paused(view, job_id):
                 continue
             placed = yield from self._try(view, job, steps, closed)
@@ -260,7 +267,7 @@ def _awaited(view: ClusterView, spec: JobSpec) -> Iterable[ServerId]:
     """The least loaded server that can ever hold the gang; where none can, the least loaded ones that together do."""
     ask = Ask.of(spec)
     by_load = sorted(
-        (state for state in view.servers.values() if state.server.partition == spec.partition),
+        (state for state in view.servers.values() if may_host(spec, state.server)),
         key=lambda state: state.allocated / max(1, state.server.gpus),
     )
     for state in by_load:
@@ -285,7 +292,9 @@ def _heads(view: ClusterView) -> list[JobView]:
 
 
 def _can_ever_run(view: ClusterView, spec: JobSpec) -> bool:
-    return not is_too_large(view, spec) and is_possible(Ask.of(spec), view.servers.values())
+    return not is_too_large(view, spec) and is_possible(
+        Ask.of(spec), (state for state in view.servers.values() if may_host(spec, state.server))
+    )
 
 
 class _Room:

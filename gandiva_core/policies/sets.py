@@ -54,6 +54,13 @@ def room_on(view: ServerView, height_max: int) -> int:
     return unshared + (gpus - unshared) * height_max
 
 
+def may_host(spec: JobSpec, server: Server) -> bool:
+    """Whether a job's asks allow it there at all: partition, and servers they insist on."""
+    return server.partition == spec.partition and (
+        not spec.only_on or server.server_id in spec.only_on
+    )
+
+
 def can_ever_host(ask: Ask, server: Server) -> bool:
     """Whether one server holds the whole gang when it is empty."""
     return (

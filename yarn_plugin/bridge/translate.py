@@ -72,7 +72,7 @@ class Translator:
     _parts: list[wire.Resync] = field(default_factory=list)
     _soft: deque[tuple[str, Gang]] = field(default_factory=deque)
     _touched: dict[str, None] = field(default_factory=dict)
-    """Applications with strays that may be adopted at the end of a batch: what comes together belongs together."""
+    """Applications whose strays are adopted at the end of a batch: what comes together belongs together."""
     _resting: dict[str, float] = field(default_factory=dict)
     """Applications whose asks are taken to rest at a time, unless they change."""
 
@@ -125,8 +125,8 @@ class Translator:
                 return self._asks(event, app, at_s)
             case wire.AsksUnchanged(attempt=app.attempt):
                 return self._form(event.app, app, at_s, settled=True)
-            case wire.ContainerAllocated():
-                return self._allocated(event, app)
+            case wire.ContainerFound():
+                return self._found(event, app)
             case wire.ContainerCompleted():
                 return container_completed(self.register, event, app, at_s)
             case wire.ReclaimAsked():
@@ -243,14 +243,15 @@ class Translator:
 
     # ------------------------------------------------------------------ containers that are there
 
-    def _allocated(self, event: wire.ContainerAllocated, app: Application) -> Iterator[Event]:
+    def _found(self, event: wire.ContainerFound, app: Application) -> Iterator[Event]:
         if event.container not in self.register.job_of and event.container not in app.strays:
             self._stray(event.app, app, event)
-            app.take(AskKey(event.priority, event.allocation_request_id))
+            if isinstance(event, wire.ContainerAllocated):
+                app.take(AskKey(event.priority, event.allocation_request_id))
         return iter(())
 
     def _stray(
-        self, app_id: str, app: Application, seen: wire.LiveContainer | wire.ContainerAllocated
+        self, app_id: str, app: Application, seen: wire.LiveContainer | wire.ContainerFound
     ) -> None:
         key = AskKey(seen.priority, seen.allocation_request_id)
         worker = Worker(seen.gpus, seen.memory_mib, seen.vcores)
@@ -269,7 +270,7 @@ class Translator:
 
     def _reclaim(self, event: wire.ReclaimAsked, at_s: float) -> Iterator[Event]:
         job_id = self.register.job_of.get(event.container)
-        if job_id is not None and "NONKILLABLE" not in event.reason:
+        if job_id is not None and "nonkillable" not in event.reason.lower():
             yield ReclaimAsked(at_s, job_id, event.gpus)
 
     # ------------------------------------------------------------------ what is ours
@@ -340,7 +341,7 @@ class Translator:
             return
         parts, self._parts = self._parts, []
         nodes = {node.node: node for part in parts for node in part.nodes}
-        apps = {app.app: app for part in parts for app in part.apps}
+        apps = {seen.app: seen for part in parts for seen in part.apps}
         for part in parts:
             if part.settings is not None:
                 yield from self._settings(part.settings, at_s)
@@ -350,11 +351,16 @@ class Translator:
         for left in [app_id for app_id in self.register.apps if app_id not in apps]:
             self.register.formed_before[left] = self.register.apps[left].formed
             yield from application_ended(self.register, left, "while events were lost", at_s)
-        for app in apps.values():
-            yield from self._resync_app(app, at_s)
+        for seen in apps.values():
+            yield from self._resync_containers(seen, at_s)
+        for app_id in apps:  # once everybody who is there has his place
+            app = self.register.apps[app_id]
+            yield from self._reconcile(app_id, app, at_s)
+            if any(count > 0 for count in app.free().values()):
+                self._resting[app_id] = at_s + REST_S
 
-    def _resync_app(self, seen: wire.ResyncApp, at_s: float) -> Iterator[Event]:
-        yield from self._app_added(_added(seen), at_s)
+    def _resync_containers(self, seen: wire.ResyncApp, at_s: float) -> Iterator[Event]:
+        yield from self._app_added(seen.added, at_s)
         app = self.register.apps[seen.app]
         is_moved = seen.queue != app.queue
         if is_moved:
@@ -371,30 +377,14 @@ class Translator:
                 self._stray(seen.app, app, container)
         self._touched.pop(seen.app, None)
         yield from adopt(self.register, seen.app, at_s, regroups=is_moved)
-        yield from self._reconcile(seen.app, app, at_s)
-        if any(count > 0 for count in app.free().values()):
-            self._resting[seen.app] = at_s + REST_S
 
 
 _AppEvent = (
     wire.AppRemoved
     | wire.Asks
     | wire.AsksUnchanged
-    | wire.ContainerAllocated
+    | wire.ContainerFound
     | wire.ContainerCompleted
     | wire.ReclaimAsked
     | wire.AppMoved
 )
-
-
-def _added(app: wire.ResyncApp) -> wire.AppAdded:
-    return wire.AppAdded(
-        app=app.app,
-        attempt=app.attempt,
-        queue=app.queue,
-        user=app.user,
-        name=app.name,
-        tags=app.tags,
-        priority=app.priority,
-        type=app.type,
-    )

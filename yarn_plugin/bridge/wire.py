@@ -160,8 +160,8 @@ class AppMoved(_Event, frozen=True, kw_only=True, tag="app_moved"):
     queue: str
 
 
-class ContainerAllocated(_Event, frozen=True, kw_only=True, tag="container_allocated"):
-    """A GPU container that the core did not order: of stock code, or recovered with its node."""
+class ContainerFound(_Event, frozen=True, kw_only=True):
+    """A GPU container that the core did not order; never sent as such."""
 
     app: str
     container: str
@@ -173,6 +173,14 @@ class ContainerAllocated(_Event, frozen=True, kw_only=True, tag="container_alloc
     vcores: int = 0
     gpus: int = 1
     label: str = ""
+
+
+class ContainerAllocated(ContainerFound, frozen=True, kw_only=True, tag="container_allocated"):
+    """Stock code created a GPU container: an ask was served."""
+
+
+class ContainerRecovered(ContainerFound, frozen=True, kw_only=True, tag="container_recovered"):
+    """A node brought a GPU container with it, after a restart of the ResourceManager; no ask was served."""
 
 
 class Settings(_Event, frozen=True, kw_only=True, tag="settings"):
@@ -224,6 +232,20 @@ class ResyncApp(msgspec.Struct, frozen=True):
     asks: tuple[Ask, ...] = ()
     containers: tuple[LiveContainer, ...] = ()
 
+    @property
+    def added(self) -> AppAdded:
+        """What `AppAdded` says."""
+        return AppAdded(
+            app=self.app,
+            attempt=self.attempt,
+            queue=self.queue,
+            user=self.user,
+            name=self.name,
+            tags=self.tags,
+            priority=self.priority,
+            type=self.type,
+        )
+
 
 class ResyncNode(msgspec.Struct, frozen=True):
     """One node of a resync."""
@@ -259,6 +281,7 @@ RmEvent = (
     | ContainerCompleted
     | AppMoved
     | ContainerAllocated
+    | ContainerRecovered
     | Settings
     | ReclaimAsked
     | ForeignGpuRefused

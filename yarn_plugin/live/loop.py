@@ -15,7 +15,7 @@ from gandiva_core.messages.effects import (
     ReleaseGang,
     WorldEffect,
 )
-from gandiva_core.messages.events import Event
+from gandiva_core.messages.events import Event, GangRefused, JobAdopted
 from gandiva_core.messages.policy import Scheduler
 from gandiva_core.model.errors import InvariantError
 from gandiva_core.runtime.clock import Clock
@@ -50,6 +50,7 @@ ORDERS_A_CALL = 32
 """Decisions that wait for one another before they are sent: a call costs as much as the commit of a small gang."""
 
 _LOST = "STALE_EPOCH"
+ADOPTING = "ADOPTING"
 
 
 class Session(Protocol):
@@ -95,6 +96,7 @@ class CoreLoop:
         self._explanations = Explanations(desk.register)
         self._inbox: deque[Event] = deque()
         self._unsent: list[ContainerEffect] = []
+        self._adopting = 0
         self._lost: GatewayError | None = None
         self.events = 0
 
@@ -161,13 +163,14 @@ class CoreLoop:
         return 0 if left_s <= 0.0 else int(left_s * 1000.0) + 1
 
     def _take(self, session: Session, events: Iterable[Event], now_s: float) -> None:
-        self._inbox.extend(events)
+        self._receive(events)
         count = 0
         while self._inbox or self._unsent:
             if not self._inbox:
                 self._order(session, now_s)
                 continue
             event = self._inbox.popleft()
+            self._adopting -= isinstance(event, JobAdopted)
             outcome = self._scheduler.handle(event)
             self.events += 1
             count += 1
@@ -178,13 +181,21 @@ class CoreLoop:
             if count > EVENTS_A_TURN_MAX:
                 raise InvariantError(f"more than {EVENTS_A_TURN_MAX} events in one turn")
 
+    def _receive(self, events: Iterable[Event]) -> None:
+        for event in events:
+            self._adopting += isinstance(event, JobAdopted)
+            self._inbox.append(event)
+
     def _send(self, session: Session, effects: Sequence[Effect], now_s: float) -> None:
         for_world: list[WorldEffect] = []
         for effect in effects:
             if isinstance(effect, ReleaseGang) and self._unsent:
                 # What is released may be what an unsent order is to create.
                 self._order(session, now_s)
-            if isinstance(effect, CommitGang | ReleaseGang):
+            if isinstance(effect, CommitGang) and self._adopting:
+                # What is there already takes its place first: a server may look empty until then.
+                self._receive([GangRefused(now_s, effect.job_id, ADOPTING)])
+            elif isinstance(effect, CommitGang | ReleaseGang):
                 self._unsent.append(effect)
             if not isinstance(effect, CommitGang):
                 for_world.append(effect)
@@ -196,10 +207,10 @@ class CoreLoop:
         """Send what was decided since the last call; answers are events like all others."""
         effects, self._unsent = self._unsent, []
         written = self._desk.write(effects, now_s)
-        self._inbox.extend(written.refused)
+        self._receive(written.refused)
         if written.orders:
             answers = self._answers(session, written.orders)
-            self._inbox.extend(self._desk.book(answers, now_s))
+            self._receive(self._desk.book(answers, now_s))
 
     def _answers(self, session: Session, orders: Sequence[Order]) -> Sequence[Answer]:
         if self._lost is None:

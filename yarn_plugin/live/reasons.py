@@ -20,6 +20,7 @@ _REFUSED = {
     "NODE_STATE": "the node that was chosen is not running",
     "ASK_GONE": "its application master has not asked for all of its containers again",
     "NOT_READY": "the ResourceManager waits for nodes to report after its start",
+    "ADOPTING": "containers that are there already are counted first",
     "STALE_EPOCH": "the connection to the ResourceManager was lost meanwhile",
 }
 

@@ -78,3 +78,9 @@ class CoreScene:
             assert server.allocated == held[server_id]
         assert set(self.engine.view.servers) == {n for n, there in self.rm.nodes.items() if there}
         assert set(jobs) == set(self.register.app_of)
+        asked = {name: +app.asks for name, app in self.rm.apps.items()}
+        known = {
+            name: Counter({key.priority: ask.count for key, ask in app.asks.items()})
+            for name, app in self.register.apps.items()
+        }
+        assert known == asked

@@ -133,7 +133,7 @@ class ScriptedRm:
             if container.node == node and container.app in self.apps:
                 attempt = self.apps[container.app].attempt_id
                 told = {"app": container.app, "attempt": attempt, **container.plain()}
-                self.tell("container_allocated", **told)
+                self.tell("container_recovered", **told)
 
     def restart(self) -> None:
         """The ResourceManager is another one: it knows its applications, and no node yet."""

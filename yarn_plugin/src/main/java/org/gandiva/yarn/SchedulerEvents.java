@@ -3,6 +3,7 @@ package org.gandiva.yarn;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -105,6 +106,7 @@ final class SchedulerEvents {
     switch (event.getType()) {
       case NODE_ADDED:
         onNode("node_added", ((NodeAddedSchedulerEvent) event).getAddedRMNode().getNodeID());
+        onRecovered(((NodeAddedSchedulerEvent) event).getAddedRMNode().getNodeID());
         break;
       case NODE_REMOVED:
         onNodeRemoved(((NodeRemovedSchedulerEvent) event).getRemovedRMNode());
@@ -152,6 +154,24 @@ final class SchedulerEvents {
         events.accept(event);
       }
     }
+  }
+
+  /** A node that just came has containers only where it brought them through a restart. */
+  private void onRecovered(NodeId id) {
+    FiCaSchedulerNode node = scheduler.getNode(id);
+    if (node != null) {
+      node.getCopiedListOfRunningContainers().stream()
+          .filter(container -> ResourceVector.gpus(container.getAllocatedResource()) > 0)
+          .sorted(Comparator.comparing(RMContainer::getContainerId))
+          .forEach(container -> tell("container_recovered", container));
+    }
+  }
+
+  private void tell(String kind, RMContainer container) {
+    ObjectNode event = Json.object().put("kind", kind);
+    event.put("app", container.getApplicationAttemptId().getApplicationId().toString());
+    event.put("attempt", container.getApplicationAttemptId().toString());
+    events.accept(Snapshot.container(event, container));
   }
 
   private void onNodeRemoved(RMNode node) {
@@ -268,11 +288,7 @@ final class SchedulerEvents {
     SchedulerContainer<FiCaSchedulerApp, FiCaSchedulerNode> given =
         request.getFirstAllocatedOrReservedContainer().getAllocatedOrReservedContainer();
     if (given.isAllocated()) {
-      RMContainer container = given.getRmContainer();
-      ObjectNode event = Json.object().put("kind", "container_allocated");
-      event.put("app", container.getApplicationAttemptId().getApplicationId().toString());
-      event.put("attempt", container.getApplicationAttemptId().toString());
-      events.accept(Snapshot.container(event, container));
+      tell("container_allocated", given.getRmContainer());
     }
   }
 
