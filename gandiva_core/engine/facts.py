@@ -86,11 +86,8 @@ class Facts:
             self._ledger.add_server(server)
         elif known.server == server:
             return self._ignore()
-        elif known.server.gpus == server.gpus:
-            self._ledger.revise_server(server)
         else:
-            self._lose(server.server_id, "came back with other devices")
-            self._ledger.add_server(server)
+            self._ledger.revise_server(server)
         return True
 
     def _server_lost(self, event: e.ServerLost) -> bool:

@@ -109,6 +109,12 @@ def _check_gang(state: State, job: JobState) -> None:
 
 def _check_devices(state: State, server: ServerState) -> None:
     jobs = state.jobs
+    _demand(
+        len(server.holders) == server.devices_listed,
+        f"server {server.server.server_id}: devices listed",
+        len(server.holders),
+        server.devices_listed,
+    )
     counts: dict[JobId, int] = {}
     for gpu, (holder, claim) in enumerate(zip(server.holders, server.claims, strict=True)):
         if holder is not None:

@@ -249,12 +249,23 @@ class Ledger:
             server = self._touch(binding)
             holders, claims = server.holders, server.claims
             for gpu in binding.gpus:
+                if gpu >= len(holders):
+                    continue  # where it last ran; the device has gone since
                 if holders[gpu] == job_id:
                     self.undo.write_item(holders, gpu, None)
                     self._count_device(job, claims[gpu], -1)
                 elif claims[gpu] == job_id:
                     self.undo.write_item(claims, gpu, None)
                     self._count_device(job, holders[gpu], -1)
+            if len(holders) > server.server.gpus:
+                self._fit_devices(server)
+
+    def _fit_devices(self, server: ServerState) -> None:
+        """List the server's devices, and those that it has no more while somebody uses them."""
+        listed = server.devices_listed
+        for row in ("holders", "claims"):
+            users = getattr(server, row)[:listed]
+            self.undo.write(server, row, users + [None] * (listed - len(users)))
 
     def _touch(self, binding: Binding) -> ServerState:
         self.touched_servers[binding.server_id] = None
@@ -391,11 +402,13 @@ class Ledger:
         self.undo.note(self.state.domains.forget, (server_id,))
 
     def revise_server(self, server: Server) -> None:
-        """A known server came back with other attributes, but as many GPUs."""
+        """A known server came back with other attributes; who is there stays, also on a device that is gone."""
         known = self._open(server.server_id)
         known.memory_free_mib += server.memory_mib - known.server.memory_mib
         known.vcores_free += server.vcores - known.server.vcores
         known.server = server
+        self.touched_servers[server.server_id] = None
+        self._fit_devices(known)
         known.is_overfull = is_over_height(known, self.state.height_max)
 
 

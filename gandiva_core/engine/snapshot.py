@@ -172,6 +172,11 @@ def _fill_job(ledger: Ledger, entry: JobSnapshot) -> None:
 def _fill_devices(ledger: Ledger, job: JobState) -> None:
     if job.phase not in DEVICE_PHASES:
         return
+    for binding in job.bindings:
+        server = ledger.state.servers[binding.server_id]
+        gone = [None] * (1 + max(binding.gpus) - len(server.holders))
+        server.holders += gone
+        server.claims += gone
     if job.phase is JobPhase.RESUMING:
         ledger.promise(job, job.bindings)
     else:

@@ -238,6 +238,14 @@ class ServerState:
             self.is_overfull,
         ) = kept
 
+    @property
+    def devices_listed(self) -> int:
+        """Length of `holders` and `claims`: all devices it has, and up to the last in use of those that are gone."""
+        for gpu in range(len(self.holders) - 1, self.server.gpus - 1, -1):
+            if self.holders[gpu] is not None or self.claims[gpu] is not None:
+                return gpu + 1
+        return self.server.gpus
+
     def room(self, height_max: int) -> int:
         """Most GPUs that residents may ask for: H_max times the devices that may be shared, the others once.
 
@@ -318,9 +326,12 @@ class State:
 
     def why_kept(self, job: JobState) -> str | None:
         """Why a job may not be told to stop, or None."""
-        for server_id in job.shares:
-            if not self.servers[server_id].server.can_suspend:
+        for server_id, share in job.shares.items():
+            server = self.servers[server_id].server
+            if not server.can_suspend:
                 return f"server {server_id} cannot suspend"
+            if share > server.gpus:
+                return f"it could not run again on server {server_id} with {server.gpus} GPUs"
         return None if job.is_sliced else f"queue {job.chain[0].limit.name} has slicing off"
 
     def headroom(self, queue: QueueName, partition: str) -> tuple[float, float]:

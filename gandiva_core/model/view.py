@@ -123,7 +123,10 @@ class ServerView(Protocol):
 
     @property
     def holders(self) -> Sequence[JobId | None]:
-        """For each device the job in RUNNING or SUSPENDING on it."""
+        """For each device the job in RUNNING or SUSPENDING on it.
+
+        Behind the server's own devices come those that it has no more, as long as a job uses one; nobody gets them.
+        """
 
     @property
     def claims(self) -> Sequence[JobId | None]:
@@ -202,7 +205,9 @@ class ClusterView(Protocol):
         """The slicing domain of a server: servers joined by residents that span them, sorted (G-32)."""
 
     def can_suspend(self, job_id: JobId) -> bool:
-        """Whether a job may be told to stop once it runs: each of its servers can, and its queue lets slicing at it.
+        """Whether a job may be told to stop once it runs.
+
+        Each of its servers can suspend and still has as many devices as it needs, and its queue lets slicing at it.
 
         Raises:
             KeyError: for a job that is not there.

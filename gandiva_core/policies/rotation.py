@@ -14,6 +14,8 @@ from gandiva_core.policies.devices import choose, free_mask, gpus_of
 from gandiva_core.policies.limits import RunningRoom, binds
 from gandiva_core.policies.roster import Seat, ranked, settle
 
+_RUNNING = JobPhase.RUNNING
+
 Masks = dict[int, int]
 """Position of a server in the domain to a mask of its devices."""
 
@@ -25,7 +27,12 @@ class Floor:
         self.view = view
         self.ids = ids
         self.servers: tuple[ServerView, ...] = tuple([view.servers[i] for i in ids])
-        self.free = [free_mask(server.holders, server.claims) for server in self.servers]
+        self.present = [(1 << server.server.gpus) - 1 for server in self.servers]
+        #: A device that is gone stays listed while its last user runs.
+        self.free = [
+            free_mask(server.holders, server.claims) & present
+            for server, present in zip(self.servers, self.present, strict=True)
+        ]
         self.devices = sum([server.server.gpus for server in self.servers])
 
     def open_counts(self, seats: Sequence[Seat]) -> list[int]:
@@ -34,8 +41,9 @@ class Floor:
             jobs = self.view.jobs
             counts = [
                 sum(
-                    claim is None and (holder is None or jobs[holder].phase is JobPhase.RUNNING)
-                    for holder, claim in zip(server.holders, server.claims, strict=True)
+                    server.claims[gpu] is None
+                    and ((holder := server.holders[gpu]) is None or jobs[holder].phase is _RUNNING)
+                    for gpu in range(server.server.gpus)
                 )
                 for server in self.servers
             ]
@@ -77,7 +85,7 @@ def rotate(floor: Floor, seats: Sequence[Seat], quantum_s: float) -> Switch | No
     free = list(floor.free)
     for seat in leaving:
         for at, mask in seat.masks(floor.ids).items():
-            free[at] |= mask
+            free[at] |= mask & floor.present[at]
     runs = seat_gangs(floor, entering, free)
     if room is not None:
         runs = room.without_excess(runs, floor.servers)
@@ -158,7 +166,7 @@ def _foresee(
     for seat in seats:
         if seat in chosen and seat not in following:
             for at, mask in seat.masks(floor.ids, given.get(seat.job_id)).items():
-                free[at] |= mask
+                free[at] |= mask & floor.present[at]
     entering = [seat for seat in seats if seat in following and seat not in chosen]
     foreseen = seat_gangs(floor, entering, free)
     jobs = floor.view.jobs

@@ -245,11 +245,61 @@ class TestLoss:
         scene.tell(e.GangRefused(1.0, JobId("a"), "NO_ROOM"))
         assert scene.phase("a") is JobPhase.QUEUED
 
-    def test_server_that_comes_back_with_other_devices_was_lost(self, scene: Scene) -> None:
+    def test_server_that_comes_back_with_fewer_devices_keeps_its_jobs(self, scene: Scene) -> None:
+        """Nobody is lost: who runs on a device that is gone runs on until he stops, and nobody follows him there."""
         scene.running("a", on("s1", 3))
-        outcome = scene.tell(e.ServerJoined(1.0, server("s1", 3)))
-        assert [type(effect) for effect in outcome.effects] == [ReleaseGang]
-        assert (scene.phase("a"), len(scene.server("s1").holders)) == (JobPhase.QUEUED, 3)
+        scene.running("b", on("s1", 1))
+        scene.settle(job("c"), "s1")
+        outcome = scene.tell(e.ServerJoined(1.0, server("s1", 2)))
+        assert (outcome.effects, scene.phase("a")) == ((), JobPhase.RUNNING)
+        assert scene.server("s1").holders == [None, "b", None, "a"]
+        scene.now_s = 1.0
+        reason = scene.refusal(Switch((JobId("a"),), (run("c", on("s1", 3)),)))
+        assert reason == "server s1 has no device 3"
+        scene.switched(scene.switch(suspend=["a"]), stopped=["a"])
+        assert scene.server("s1").holders == [None, "b"]
+        scene.start("a", on("s1", 0))
+        assert scene.server("s1").holders == ["a", "b"]
+
+    def test_server_that_comes_back_with_more_devices_has_them(self, scene: Scene) -> None:
+        scene.running("a", on("s1", 3))
+        scene.tell(e.ServerJoined(1.0, server("s1", 6)))
+        scene.now_s = 1.0
+        scene.running("b", on("s1", 5))
+        assert scene.server("s1").holders == [None, None, None, "a", None, "b"]
+
+    def test_promise_on_a_device_that_goes_is_kept(self, scene: Scene) -> None:
+        """The agent was told already; and a core that restarts from a snapshot in between knows the same."""
+        scene.settle(job("a"), "s1")
+        switch_id = scene.switch(run=[run("a", on("s1", 3))])
+        scene.tell(e.ServerJoined(1.0, server("s1", 1)))
+        taken = scene.engine.snapshot()
+        assert Engine.restore(taken, ScriptedPolicy(), scene.settings).snapshot() == taken
+        scene.now_s = 1.0
+        scene.switched(switch_id, started=["a"])
+        assert scene.server("s1").holders == [None, None, None, "a"]
+        scene.tell(e.JobFinished(1.0, JobId("a")))
+        assert scene.server("s1").holders == [None]
+
+    def test_gang_that_could_not_run_again_is_not_stopped(self, scene: Scene) -> None:
+        scene.running("a", on("s1", 0, 1, 2))
+        scene.tell(e.ServerJoined(1.0, server("s1", 2)))
+        scene.now_s = 1.0
+        assert scene.refusal(Switch((JobId("a"),))) == (
+            "job a is not to be stopped: it could not run again on server s1 with 2 GPUs"
+        )
+
+    def test_exception_after_a_change_of_devices_leaves_the_old_ones(self, scene: Scene) -> None:
+        scene.running("a", on("s1", 3))
+        before = scene.engine.snapshot()
+
+        def fail(_view: ClusterView) -> Enqueue:
+            raise RuntimeError("a bug")
+
+        with pytest.raises(PolicyError, match="a bug"):
+            scene.tell(e.ServerJoined(1.0, server("s1", 2)), fail)
+        assert scene.engine.snapshot() == before
+        assert scene.server("s1").holders == [None, None, None, "a"]
 
     def test_server_that_comes_back_with_less_memory_keeps_its_jobs(self, scene: Scene) -> None:
         """A fact may leave a limit exceeded; no decision may then add to it."""

@@ -91,7 +91,7 @@ def _replace(taken: EngineSnapshot, **changes: Any) -> EngineSnapshot:
         {"phase": JobPhase.SUSPENDED},
         {"servers": (ServerId("s1"), ServerId("s9"))},
         {"servers": (ServerId("s1"),)},
-        {"bindings": (on("s1", 0), on("s2", 9))},
+        {"bindings": (on("s1", 0), on("s2", 0, 1))},
         {"bindings": (on("s1", 1), on("s2", 0))},
         {"sequence": 99},
     ],

@@ -72,3 +72,21 @@ def test_restored_again_from_its_snapshot_it_goes_on_the_same() -> None:
     event = e.JobAdopted(3 * Q, job("i"), ("c",), (ServerId("s1"),))
     assert again.handle(event) == engine.handle(event)
     assert again.snapshot() == engine.snapshot()
+
+
+def test_server_that_comes_back_with_two_devices_of_four() -> None:
+    """Six on four devices, then on two: nobody is lost, who held a device that is gone gives it up in turn."""
+    six = [job(f"j{n}") for n in range(6)]
+    fewer = e.ServerJoined(3.5 * Q, server("s1", 2))
+    stage = Stage([server("s1")], found(*six), facts=[fewer]).run(8 * Q)
+    before = {each.job_id: stage.ran_s(each.job_id) for each in six}
+    assert len(stage.engine.view.servers[ServerId("s1")].holders) == 2
+    stage.run(38 * Q)
+    assert {stage.ran_s(job_id) - ran_s for job_id, ran_s in before.items()} == {10 * Q}
+
+
+def test_server_that_comes_back_with_more_devices_uses_them_at_once() -> None:
+    six = [job(f"j{n}") for n in range(6)]
+    more = e.ServerJoined(3.5 * Q, server("s1", 6))
+    stage = Stage([server("s1")], found(*six), facts=[more]).run(3.5 * Q)
+    assert len(stage.running()) == 6

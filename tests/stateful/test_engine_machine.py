@@ -17,9 +17,9 @@ from gandiva_core.engine.engine import Engine
 from gandiva_core.engine.snapshot import EngineSnapshot
 from gandiva_core.messages import events as e
 from gandiva_core.messages.policy import Outcome, Policy
-from gandiva_core.model.cluster import QueueLimit, Server
+from gandiva_core.model.cluster import SLICING, QueueLimit, Server
 from gandiva_core.model.job import JobPhase
-from gandiva_core.model.units import JobId, QueueName
+from gandiva_core.model.units import JobId, QueueName, ServerId
 from gandiva_core.policies.gandiva import create
 from tests.builders import job, server
 from tests.stateful.chaos import Outside, RandomPolicy
@@ -30,6 +30,7 @@ QUEUES = (
     QueueLimit(QueueName("root.default"), 7, 14, "root"),
     QueueLimit(QueueName("root.small"), 2, 4, "root"),
 )
+WAITING = (JobPhase.QUEUED, JobPhase.COMMITTING)
 NUMBERS = st.integers(0, 1 << 16)
 
 
@@ -48,6 +49,7 @@ class EngineMachine(RuleBasedStateMachine):
         self.submitted = 0
         self.past: list[e.Event] = []
         self.alive: set[JobId] = set()
+        self.ended: set[JobId] = {JobId("nobody")}
         for each in SERVERS:
             self.send(e.ServerJoined(0.0, each))
         self.send(e.QueuesConfigured(0.0, QUEUES))
@@ -63,6 +65,7 @@ class EngineMachine(RuleBasedStateMachine):
         self.outside.note(event)
         self.outside.take(outcome.effects)
         self.outside.check_devices(self.engine.view)
+        self.ended |= self.alive - set(self.engine.view.jobs)
         self.alive = set(self.engine.view.jobs)
         return outcome
 
@@ -85,6 +88,35 @@ class EngineMachine(RuleBasedStateMachine):
         spec = job(name, workers=workers, queue=queue, weight=weight, priority_class=priority)
         self.send(e.JobSubmitted(self.now_s, spec))
         assert self.engine.view.jobs[JobId(name)].phase is not JobPhase.SUBMITTED
+
+    @rule(
+        workers=st.lists(st.integers(1, 2), min_size=1, max_size=4),
+        number=NUMBERS,
+        is_known=st.booleans(),
+        queue=st.sampled_from(["root.default", "root.small"]),
+    )
+    def adopt(self, workers: list[int], number: int, is_known: bool, queue: str) -> None:
+        """A gang is found somewhere: a new one, or one that waits, is being committed, is resident, or has ended."""
+        self.submitted += not is_known
+        name = self.some_job(number, *WAITING) if is_known else JobId(f"j{self.submitted:03d}")
+        pool = [each.server_id for each in SERVERS if each.gpus >= sum(workers)] or [ServerId("a")]
+        servers = tuple(pool[number % len(pool)] for _ in workers)
+        if sum(workers) > 4:
+            servers = tuple(ServerId("ab"[rank % 2]) for rank in range(len(workers)))
+        known, before = self.engine.view.jobs.get(name), self.engine.ignored
+        is_open = known is None or known.phase in WAITING
+        is_open = is_open and all(each in self.engine.view.servers for each in servers)
+        sequence = None if known is None else known.sequence
+        self.send(
+            e.JobAdopted(self.now_s, job(name, workers=workers, queue=queue), servers, servers)
+        )
+        found = self.engine.view.jobs.get(name)
+        if self.engine.ignored > before:
+            assert not is_open or name in self.ended
+        else:
+            assert found is not None
+            assert found.servers == servers
+            assert sequence in (None, found.sequence)
 
     @rule(seconds=st.sampled_from([0.5, 7.0, 61.0]))
     def wait(self, seconds: float) -> None:
@@ -180,15 +212,41 @@ class EngineMachine(RuleBasedStateMachine):
         """A server that comes back, or one that was there all the time."""
         self.send(e.ServerJoined(self.now_s, SERVERS[number % len(SERVERS)]))
 
-    @rule(number=NUMBERS, limit=st.sampled_from([3.0, 4.5, 14.0]), is_move=st.booleans())
-    def administer(self, number: int, limit: float, is_move: bool) -> None:
-        """A job moves to another queue, or a queue gets another limit."""
+    @rule(number=NUMBERS, lacking=st.integers(0, 2), can_suspend=st.booleans())
+    def revise_server(self, number: int, lacking: int, can_suspend: bool) -> None:
+        """A server that is there comes with other devices or abilities: who is on it stays on it."""
+        each = SERVERS[number % len(SERVERS)]
+        known = self.engine.view.servers.get(each.server_id)
+        if known is None:
+            return
+        residents = dict(known.residents)
+        gpus = each.gpus - lacking
+        other = msgspec.structs.replace(each, gpus=gpus, can_suspend=can_suspend)
+        running = {
+            j.spec.job_id for j in self.engine.view.jobs.values() if j.run_since_s is not None
+        }
+        self.send(e.ServerJoined(self.now_s, other))
+        jobs = self.engine.view.jobs
+        assert residents.items() <= self.engine.view.servers[each.server_id].residents.items()
+        assert all(jobs[job_id].run_since_s is not None for job_id in running)
+
+    @rule(
+        number=NUMBERS,
+        limit=st.sampled_from([0.5, 3.0, 4.5, 14.0]),
+        is_off=st.booleans(),
+        is_move=st.booleans(),
+    )
+    def administer(self, number: int, limit: float, is_off: bool, is_move: bool) -> None:
+        """A job moves to another queue, or a queue gets another limit, or is not to be sliced any more."""
         if is_move:
             queue = QUEUES[1 + number % 2].name
             self.send(e.JobMoved(self.now_s, self.some_job(number, *JobPhase), queue))
         else:
-            small = QueueLimit(QueueName("root.small"), 1, limit, "root")
-            self.send(e.QueuesConfigured(self.now_s, (*QUEUES[:2], small)))
+            rows = list(QUEUES)
+            at = 1 + number % 2
+            off = (SLICING,) if is_off else ()
+            rows[at] = msgspec.structs.replace(rows[at], max_gpus=limit, mechanisms_off=off)
+            self.send(e.QueuesConfigured(self.now_s, tuple(rows)))
 
     @rule(number=NUMBERS)
     def repeat(self, number: int) -> None:
