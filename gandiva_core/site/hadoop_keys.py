@@ -119,6 +119,9 @@ _FLAGS = {
     "yarn.nodemanager.vmem-check-enabled": "true",
     "yarn.log-aggregation-enable": "false",
     "yarn.acl.enable": "false",
+    "yarn.webapp.enable-rest-app-submissions": "true",
+    "yarn.webapp.filter-entity-list-by-user": "false",
+    "hadoop.http.authentication.simple.anonymous.allowed": "true",
 }
 _TEXTS = (
     "fs.defaultFS",

@@ -19,6 +19,7 @@ from gandiva_core.site.switches import is_queue, nearest_queue
 MODE = PREFIX + "mode"
 QUEUES = PREFIX + "queues"
 PARTITIONS = PREFIX + "partitions"
+FALLBACK = PREFIX + "core.fallback"
 MANAGED = PREFIX + "core.managed"
 PYTHON = PREFIX + "core.python"
 TOKEN = PREFIX + "bridge.token-file"

@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from gandiva_core.model.errors import InputError
+from gandiva_core.site.advice import NODE_MANAGER, RESOURCE_MANAGER, check_advice
 from gandiva_core.site.baseline import check_calculator
 from gandiva_core.site.configuration import CLIENT_FILES, FILES, NODE_FILES, SiteConfiguration
 from gandiva_core.site.findings import Finding, Severity, from_problem
@@ -92,6 +93,7 @@ def _resource_manager(site: SiteConfiguration, environment: Mapping[str, str]) -
     yield from check_scheduler(site)
     yield from check_values(site)
     yield from check_allocation_bounds(site)
+    yield from check_advice(site, RESOURCE_MANAGER)
     try:
         tree = read_queues(site)
     except InputError as problem:
@@ -137,6 +139,7 @@ def _node(site: SiteConfiguration, environment: Mapping[str, str]) -> Iterator[F
     yield from check_resource_types(site)
     yield from check_values(site)
     yield from check_node(site)
+    yield from check_advice(site, NODE_MANAGER)
     yield from check_spelling(site, {})
 
 

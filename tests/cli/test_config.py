@@ -13,7 +13,13 @@ import pytest
 from tests.site.sites import OWN, Change, write
 
 CommandLine = Callable[..., subprocess.CompletedProcess[str]]
-RECOVERY = {"yarn.resourcemanager.recovery.enabled": "true"}
+RECOVERY = {
+    "yarn.resourcemanager.recovery.enabled": "true",
+    "yarn.nm.liveness-monitor.expiry-interval-ms": "60000",
+    "yarn.acl.enable": "true",
+    "hadoop.http.authentication.simple.anonymous.allowed": "false",
+    "yarn.webapp.enable-rest-app-submissions": "false",
+}
 
 
 @pytest.fixture
@@ -54,7 +60,7 @@ def test_an_error_is_1_and_each_finding_a_line(
     lines = done.stdout.splitlines()
     assert len(lines) == 2
     assert all(line.startswith("error: ") for line in lines)
-    assert lines[1].startswith(f"error: {conf}/yarn-site.xml:4: {OWN}mode: found 'fulll', expected")
+    assert lines[1].startswith(f"error: {conf}/yarn-site.xml:8: {OWN}mode: found 'fulll', expected")
     assert "Traceback" not in done.stderr
     rows = json.loads(gandiva("config", "validate", "--conf-dir", conf, "--format", "json").stdout)
     assert [row["severity"] for row in rows] == ["error", "error"]

@@ -9,17 +9,30 @@ from pathlib import Path
 import pytest
 
 from gandiva_core.model.errors import InputError
+from gandiva_core.site.advice import NODE_MANAGER, RESOURCE_MANAGER
 from gandiva_core.site.findings import Finding, Severity
 from gandiva_core.site.validation import Role, can_start, validate
 from tests.site.sites import CHANGES, GPU_AMOUNT, OWN, Change, write
 
 Write = Callable[..., Path]
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
-RECOVERY = {"yarn.resourcemanager.recovery.enabled": "true"}
+RECOVERY = {
+    "yarn.resourcemanager.recovery.enabled": "true",
+    # What a shop is only told about.
+    "yarn.nm.liveness-monitor.expiry-interval-ms": "60000",
+    "yarn.acl.enable": "true",
+    "hadoop.http.authentication.simple.anonymous.allowed": "false",
+    "yarn.webapp.enable-rest-app-submissions": "false",
+}
 
 
 def findings(folder: Path, change: Change, *roles: Role) -> tuple[Finding, ...]:
     return validate(write(folder, change), roles or (Role.RM,), ENVIRONMENT)
+
+
+def is_advice(finding: Finding) -> bool:
+    advised = {advice.key for advice in (*RESOURCE_MANAGER, *NODE_MANAGER)}
+    return finding.severity is Severity.INFO and finding.subject in advised
 
 
 def one(found: tuple[Finding, ...], part: str) -> Finding:
@@ -41,6 +54,19 @@ def test_the_verdict_is_the_resource_managers(tmp_path: Path, name: str) -> None
 
 def test_a_good_site_has_nothing_to_say(tmp_path: Path) -> None:
     assert findings(tmp_path, Change(True, yarn=RECOVERY)) == ()
+
+
+def test_what_we_would_ship_otherwise_is_told_and_stops_nothing(tmp_path: Path) -> None:
+    """FAULTS §3, of a site that says nothing about it."""
+    found = findings(tmp_path, Change(True))
+    told = {finding.subject: finding.found for finding in found if is_advice(finding)}
+    assert told == {
+        "yarn.nm.liveness-monitor.expiry-interval-ms": "not set, so 600000",
+        "yarn.acl.enable": "not set, so false",
+        "hadoop.http.authentication.simple.anonymous.allowed": "not set, so true",
+        "yarn.webapp.enable-rest-app-submissions": "not set, so true",
+    }
+    assert can_start(found)
 
 
 def test_errors_come_first_then_files_and_lines(tmp_path: Path) -> None:
@@ -183,6 +209,7 @@ def test_hadoops_own_switches(tmp_path: Path) -> None:
         "yarn.resourcemanager.scheduler.class": "org.example.Fair",
     }
     found = findings(tmp_path, Change(True, {asynchronous: "true"}, yarn))
+    found = tuple(finding for finding in found if not is_advice(finding))
     severities = {
         finding.subject.rpartition("yarn.")[2]: finding.severity.value for finding in found
     }
@@ -230,6 +257,8 @@ def test_a_queue_of_labelled_gpus_whose_applications_ask_elsewhere(tmp_path: Pat
 
 
 GOOD_NODE = {
+    "yarn.nodemanager.sleep-delay-before-sigkill.ms": "30000",
+    "yarn.nodemanager.recovery.supervised": "true",
     "yarn.nodemanager.resource-type.yarn.io/gpu": "4",
     "yarn.nodemanager.recovery.enabled": "true",
     "yarn.nodemanager.address": "node-1:8041",
@@ -255,6 +284,8 @@ def test_hadoops_own_gpu_plug_in_is_off_before_the_core_hands_out_gpus(
 
 def test_what_a_node_lacks(tmp_path: Path) -> None:
     found = findings(tmp_path, Change(True), Role.NM)
+    assert sum(map(is_advice, found)) == 2
+    found = tuple(finding for finding in found if not is_advice(finding))
     assert {(finding.subject, finding.severity.value) for finding in found} == {
         ("yarn.nodemanager.resource-type.yarn.io/gpu", "warning"),
         ("yarn.nodemanager.recovery.enabled", "warning"),

@@ -13,7 +13,7 @@ import pytest
 from gandiva_core.site.configuration import SiteConfiguration
 from gandiva_core.site.deprecation import NEW_NAMES
 from gandiva_core.site.hadoop_keys import HADOOP_KEYS, Form
-from gandiva_core.site.own_keys import MODE, WITHOUT_AGENT, text_of
+from gandiva_core.site.own_keys import FALLBACK, MODE, WITHOUT_AGENT, text_of
 from gandiva_core.site.spelling import misspelt
 from gandiva_core.site.validation import Role, can_start, validate
 from tests.site.conftest import document
@@ -22,7 +22,7 @@ from yarn_plugin.replay.rm import RefusedError, ReplayedRm
 
 pytestmark = pytest.mark.yarn
 Connect = Callable[[Path], ReplayedRm]
-HARNESS_SETS = (MODE, WITHOUT_AGENT)
+HARNESS_SETS = (MODE, WITHOUT_AGENT, FALLBACK)
 """Keys that the replay harness sets over the files."""
 
 
