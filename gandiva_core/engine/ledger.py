@@ -138,6 +138,7 @@ class Ledger:
             else:
                 server.residents = {**residents, job.spec.job_id: share}
             server.allocated += share
+            server.is_overfull = False  # whoever adds to an excess has to `excuse` it
             server.unsliced += 0 if job.is_sliced else share
             if server.affinity == 0:
                 server.affinity = job.spec.affinity_class
@@ -312,7 +313,9 @@ class Ledger:
             link.unsliced += unsliced
             link.demand += demand
             if link.is_overfull:
-                link.is_overfull = is_over_limit(link, self.state.height_max)
+                over = over_limit(link, self.state.height_max)
+                has_grown = (running > 0 and over[0]) or (resident > 0 and over[1])
+                link.is_overfull = any(over) and not has_grown  # as in `settle`
 
     def configure_queues(self, limits: Iterable[QueueLimit]) -> None:
         """Replace the queue tree and count every job anew; what a queue ran before is not forgotten."""
@@ -414,8 +417,13 @@ class Ledger:
 
 def is_over_limit(link: QueueState, height_max: int) -> bool:
     """Whether a queue uses more than DESIGN §4 allows it."""
+    return any(over_limit(link, height_max))
+
+
+def over_limit(link: QueueState, height_max: int) -> tuple[bool, bool]:
+    """Whether a queue runs more, and whether it has more residents, than DESIGN §4 allows it."""
     limit = link.limit.max_gpus + 1e-9
-    return link.running > limit or link.resident > limit * height_max
+    return link.running > limit, link.resident > limit * height_max
 
 
 def is_over_height(server: ServerState, height_max: int) -> bool:

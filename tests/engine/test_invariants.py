@@ -149,3 +149,50 @@ def test_limit_exceeded_by_a_fact_is_no_breach() -> None:
         each.is_overfull = False
     with pytest.raises(InvariantError, match="queue root"):
         invariants.check_all(state)
+
+
+class TestExcess:
+    """A fact may leave an excess, a decision may not add to it; the ledger tells them apart, whatever a check let by."""
+
+    def found(self) -> tuple[Ledger, State]:
+        """Five found on a server of four that cannot suspend, in a queue of one GPU; one of them runs."""
+        scene = Scene(server("s1", can_suspend=False), server("s2"))
+        scene.tell(e.QueuesConfigured(0.0, (limit("root", 1),)))
+        for name in "abcde":
+            scene.tell(e.JobAdopted(0.0, job(name), ("c",), (S1,)))
+        scene.start("a", on("s1", 0))
+        scene.submit(job("w"))
+        state = scene.engine.view
+        assert isinstance(state, State)
+        invariants.check_all(state)
+        return Ledger(state), state
+
+    def test_placed_on_a_server_above_its_height(self) -> None:
+        ledger, state = self.found()
+        ledger.configure_queues(())
+        ledger.settle(state.jobs[W], (S1,))
+        with pytest.raises(InvariantError, match="server s1: found 6 GPUs allocated"):
+            invariants.check(ledger, is_full=False)
+
+    def test_placed_in_a_queue_above_its_residents(self) -> None:
+        ledger, state = self.found()
+        ledger.settle(state.jobs[W], (ServerId("s2"),))
+        with pytest.raises(InvariantError, match="queue root: found 1 running and 6 resident"):
+            invariants.check(ledger, is_full=False)
+
+    def test_run_in_a_queue_above_its_limit(self) -> None:
+        ledger, state = self.found()
+        ledger.configure_queues((QueueLimit(QueueName("root"), 0.5, 0.5),))
+        invariants.check(ledger, is_full=False)
+        ledger.promise(state.jobs[JobId("b")], (on("s1", 1),))
+        with pytest.raises(InvariantError, match="queue root: found 2 running"):
+            invariants.check(ledger, is_full=False)
+
+    def test_placed_where_only_the_running_ones_are_too_many(self) -> None:
+        """Residents have room under M_q × height although more runs than M_q: no breach."""
+        scene = Scene(server("s1"))
+        scene.tell(e.QueuesConfigured(0.0, (limit("root", 4),)))
+        scene.running("a", on("s1", 0, 1))
+        scene.tell(e.QueuesConfigured(0.0, (limit("root", 1),)))
+        scene.submit(job("b"), "s1")
+        assert scene.phase("b") is JobPhase.COMMITTING
