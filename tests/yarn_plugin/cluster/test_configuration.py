@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 
 from gandiva_core.site.baseline import require_valid_baseline
 from gandiva_core.site.configuration import SiteConfiguration
+from gandiva_core.site.findings import Severity
+from gandiva_core.site.validation import Role, validate
 from yarn_plugin.cluster.configuration import as_xml, node_conf, write_all
 from yarn_plugin.cluster.state import Cluster, Plan, StateFolder, addressed
 
@@ -41,6 +44,17 @@ def test_every_address_is_a_loopback_one(tmp_path: Path, scheduler: str) -> None
 def test_the_stock_side_counts_gpus(tmp_path: Path) -> None:
     folder, _ = written(tmp_path, "capacity")
     require_valid_baseline(SiteConfiguration.load(folder.conf))
+
+
+@pytest.mark.parametrize("scheduler", ["capacity", "gandiva"])
+def test_validation_finds_nothing_worth_a_warning(tmp_path: Path, scheduler: str) -> None:
+    """What `gandiva config validate` says of it, as docs/INSTALL.md begins."""
+    folder, cluster = written(tmp_path, scheduler)
+    environment = {"PATH": os.environ["PATH"]}
+    node = node_conf(folder, cluster.nodes[0])
+    roles = (Role.RM, folder.conf), (Role.CLIENT, folder.conf), (Role.NM, node)
+    found = [item for role, conf in roles for item in validate(conf, [role], environment)]
+    assert [str(item) for item in found if item.severity is not Severity.INFO] == []
 
 
 def test_each_node_has_its_own_ports_and_folders(tmp_path: Path) -> None:
