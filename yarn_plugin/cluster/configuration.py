@@ -67,7 +67,6 @@ def scheduler_properties(folder: StateFolder, cluster: Cluster) -> dict[str, str
     properties = {"yarn.resourcemanager.scheduler.class": SCHEDULERS[plan.scheduler]}
     if plan.scheduler == GANDIVA:
         properties |= {
-            "yarn.scheduler.gandiva.mode": "full",
             "yarn.scheduler.gandiva.height.max": str(plan.height_max),
             "yarn.scheduler.gandiva.bridge.port": str(cluster.ports["bridge"]),
         }

@@ -12,7 +12,7 @@ from gandiva_core.site.baseline import require_valid_baseline
 from gandiva_core.site.configuration import SiteConfiguration
 from gandiva_core.site.findings import Severity
 from gandiva_core.site.validation import Role, validate
-from yarn_plugin.cluster.configuration import as_xml, node_conf, write_all
+from yarn_plugin.cluster.configuration import as_xml, node_conf, scheduler_properties, write_all
 from yarn_plugin.cluster.state import Cluster, Plan, StateFolder, addressed
 
 ADDRESS = re.compile(r"(?:\d+\.){3}\d+")
@@ -55,6 +55,18 @@ def test_validation_finds_nothing_worth_a_warning(tmp_path: Path, scheduler: str
     roles = (Role.RM, folder.conf), (Role.CLIENT, folder.conf), (Role.NM, node)
     found = [item for role, conf in roles for item in validate(conf, [role], environment)]
     assert [str(item) for item in found if item.severity is not Severity.INFO] == []
+
+
+def test_the_mode_is_full_unless_it_is_set(tmp_path: Path) -> None:
+    """docs/CLUSTER.md: `--set` changes it."""
+    key = "yarn.scheduler.gandiva.mode"
+    folder, cluster = written(tmp_path / "a", "gandiva")
+    assert values(folder.conf)[key] == "full"
+    assert key not in scheduler_properties(folder, cluster)
+    observing = addressed(Plan(1, 4, "gandiva", 2, {key: "observe"}))
+    folder = StateFolder(tmp_path / "b")
+    write_all(folder, observing, "/jars/a.jar")
+    assert values(folder.conf)[key] == "observe"
 
 
 def test_each_node_has_its_own_ports_and_folders(tmp_path: Path) -> None:
