@@ -152,7 +152,7 @@ def test_limit_exceeded_by_a_fact_is_no_breach() -> None:
 
 
 class TestExcess:
-    """A fact may leave an excess, a decision may not add to it; the ledger tells them apart, whatever a check let by."""
+    """A fact may leave an excess, a decision may not add to it: the ledger tells them apart whatever a check let by."""
 
     def found(self) -> tuple[Ledger, State]:
         """Five found on a server of four that cannot suspend, in a queue of one GPU; one of them runs."""
