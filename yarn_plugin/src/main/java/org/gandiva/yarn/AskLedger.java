@@ -10,6 +10,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.function.Consumer;
 import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
+import org.apache.hadoop.yarn.api.records.Priority;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerApp;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerNode;
@@ -103,9 +104,13 @@ final class AskLedger {
         .put("attempt", app.getApplicationAttemptId().toString());
   }
 
-  /** Returns the fields "asks" and "blacklist" of an attempt. */
+  /** Returns the fields "asks", "blacklist" and "app_priority" of an attempt. */
   static ObjectNode table(FiCaSchedulerApp app) {
+    // A new priority is told as a changed table: Hadoop's method for it has another signature in
+    // each release.
+    Priority priority = app.getPriority();
     ObjectNode table = Json.object();
+    table.put("app_priority", priority == null ? 0 : priority.getPriority());
     ArrayNode asks = table.putArray("asks");
     for (ResourceRequest ask : gpuAsks(app)) {
       ObjectNode entry = asks.addObject();

@@ -106,6 +106,7 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
     core = new CoreService(gateway, fallback);
     metrics = new GandivaMetrics(this, core, fallback, events);
     translation = new SchedulerEvents(this, overSubscription, settingsEvents, this::offer);
+    GpuAskProcessor.install(conf);
     super.serviceInit(adopter.scaled(conf, veto.adoption(), settings.heightMax()));
   }
 
@@ -159,7 +160,6 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
       List<String> blacklistAdditions,
       List<String> blacklistRemovals,
       ContainerUpdates updates) {
-    GpuRequests.check(this, attempt, schedulingRequests, updates);
     if (getApplicationAttempt(attempt) == null) {
       // Unknown or gone, as super will say: no gate is kept for it.
       return super.allocate(

@@ -15,6 +15,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerEventType;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerState;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerUtils;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.SchedulingMode;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.ContainerAllocationProposal;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.SchedulerContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerApp;
@@ -137,7 +138,13 @@ final class GangCommitter {
     GandivaCommitRequest request =
         new GandivaCommitRequest(
             new ContainerAllocationProposal<>(
-                where, null, null, plan.locality, plan.locality, plan.mode, plan.capability));
+                where,
+                null,
+                null,
+                plan.locality,
+                plan.locality,
+                SchedulingMode.RESPECT_PARTITION_EXCLUSIVITY,
+                plan.capability));
     app.incUnconfirmedRes(plan.capability);
     if (!scheduler.tryCommit(scheduler.getClusterResource(), request, true)) {
       throw refused(app, plan);
@@ -180,7 +187,7 @@ final class GangCommitter {
     try {
       for (String text : Json.texts(effect, "containers")) {
         RMContainer container = scheduler.getRMContainer(container(text));
-        if (container == null || !container.getApplicationAttemptId().equals(attempt)) {
+        if (container == null || !isOf(attempt, container)) {
           gone.add(text);
         } else {
           end(container, "Released by Gandiva");
@@ -190,6 +197,14 @@ final class GangCommitter {
       alone.unlock();
     }
     return result.put("code", CommitCode.OK.name());
+  }
+
+  /** Containers that outlived their master keep the attempt that they were allocated for. */
+  private static boolean isOf(ApplicationAttemptId attempt, RMContainer container) {
+    return container
+        .getApplicationAttemptId()
+        .getApplicationId()
+        .equals(attempt.getApplicationId());
   }
 
   /** A container that its master has not fetched yet can only be killed, and its ask comes back. */

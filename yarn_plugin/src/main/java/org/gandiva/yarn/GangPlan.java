@@ -1,7 +1,6 @@
 package org.gandiva.yarn;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -11,8 +10,6 @@ import org.apache.hadoop.yarn.api.records.NodeState;
 import org.apache.hadoop.yarn.api.records.Priority;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
-import org.apache.hadoop.yarn.nodelabels.CommonNodeLabelsManager;
-import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.NodeType;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerAppUtils;
@@ -37,7 +34,6 @@ final class GangPlan {
   private static final Logger LOG = LoggerFactory.getLogger(GangPlan.class);
 
   private final GandivaScheduler scheduler;
-  private final RMContext context;
   private final FiCaSchedulerApp app;
   private final List<PlannedContainer> planned = new ArrayList<>();
   private final Map<NodeId, Resource> free = new HashMap<>();
@@ -46,7 +42,6 @@ final class GangPlan {
 
   GangPlan(GandivaScheduler scheduler, FiCaSchedulerApp app) {
     this.scheduler = scheduler;
-    this.context = scheduler.getRMContext();
     this.app = app;
   }
 
@@ -65,7 +60,7 @@ final class GangPlan {
     VetoingPlacementAllocator asks = asks(key);
     Resource capability = capability(asks, wish);
     adopted(asks.getPrimaryRequestedNodePartition(), node.getPartition());
-    SchedulingMode mode = partition(asks, node);
+    partition(asks, node);
     if (SchedulerAppUtils.isPlaceBlacklisted(app, node, LOG)) {
       throw new CommitRefusal(CommitCode.BLACKLISTED, node.getNodeID() + " or its rack");
     }
@@ -73,7 +68,7 @@ final class GangPlan {
     room(node, capability);
     queues(node.getPartition(), capability);
     taken.merge(key, 1, Integer::sum);
-    planned.add(new PlannedContainer(node, key, capability, locality, mode));
+    planned.add(new PlannedContainer(node, key, capability, locality));
   }
 
   /** Returns the running node of this name. */
@@ -135,28 +130,18 @@ final class GangPlan {
     }
   }
 
-  private SchedulingMode partition(VetoingPlacementAllocator asks, FiCaSchedulerNode node)
+  /**
+   * Partitions are separate clusters for GPU asks: idle GPUs of a shareable partition are not lent,
+   * since getting them back would mean to kill.
+   */
+  private static void partition(VetoingPlacementAllocator asks, FiCaSchedulerNode node)
       throws CommitRefusal {
-    if (asks.isPartitionAsked(node, SchedulingMode.RESPECT_PARTITION_EXCLUSIVITY)) {
-      return SchedulingMode.RESPECT_PARTITION_EXCLUSIVITY;
-    }
-    if (!isExclusive(node.getPartition())
-        && asks.isPartitionAsked(node, SchedulingMode.IGNORE_PARTITION_EXCLUSIVITY)) {
-      return SchedulingMode.IGNORE_PARTITION_EXCLUSIVITY;
-    }
-    throw new CommitRefusal(
-        CommitCode.LABEL,
-        String.format(
-            "%s is in partition \"%s\", asked was \"%s\"",
-            node.getNodeID(), node.getPartition(), asks.getPrimaryRequestedNodePartition()));
-  }
-
-  private boolean isExclusive(String partition) {
-    try {
-      return partition.equals(CommonNodeLabelsManager.NO_LABEL)
-          || context.getNodeLabelManager().isExclusiveNodeLabel(partition);
-    } catch (IOException e) {
-      return true; // An unknown label is nobody's to share.
+    if (!asks.isPartitionAsked(node, SchedulingMode.RESPECT_PARTITION_EXCLUSIVITY)) {
+      throw new CommitRefusal(
+          CommitCode.LABEL,
+          String.format(
+              "%s is in partition \"%s\", asked was \"%s\"",
+              node.getNodeID(), node.getPartition(), asks.getPrimaryRequestedNodePartition()));
     }
   }
 

@@ -1,73 +1,76 @@
 package org.gandiva.yarn;
 
 import java.util.List;
-import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
+import org.apache.hadoop.yarn.api.records.ContainerUpdateType;
+import org.apache.hadoop.yarn.api.records.ExecutionType;
+import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.api.records.SchedulingRequest;
 import org.apache.hadoop.yarn.api.records.UpdateContainerRequest;
-import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
-import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ContainerUpdates;
 
 /**
- * Tells masters at once which ways of asking for GPUs lead nowhere. Hadoop's own exception for it
- * has another name in 3.5, thus its parent class.
+ * Names the ways of asking for GPUs that lead nowhere under Gandiva: each by a text, null if fine.
  */
 final class GpuRequests {
+  static final String SCHEDULING_REQUEST =
+      "SchedulingRequests with yarn.io/gpu are not supported by Gandiva: ask with a ResourceRequest";
+  static final String OPPORTUNISTIC =
+      "OPPORTUNISTIC containers with yarn.io/gpu are not supported by Gandiva: ask for GUARANTEED"
+          + " ones";
+
   private GpuRequests() {}
 
+  /** Both placement handlers of Hadoop would choose nodes without the core. */
+  static String whyNotConstrained(List<SchedulingRequest> requests) {
+    boolean hasGpus =
+        requests != null
+            && requests.stream()
+                .anyMatch(r -> ResourceVector.gpus(r.getResourceSizing().getResources()) > 0);
+    return hasGpus ? SCHEDULING_REQUEST : null;
+  }
+
+  /** Opportunistic containers are counted on no node and may be killed by a NodeManager. */
+  static String whyNotAsked(List<ResourceRequest> asks) {
+    boolean hasGpus =
+        asks != null
+            && asks.stream()
+                .anyMatch(
+                    ask ->
+                        ask.getNumContainers() > 0
+                            && ResourceVector.gpus(ask.getCapability()) > 0
+                            && isOpportunistic(ask));
+    return hasGpus ? OPPORTUNISTIC : null;
+  }
+
+  private static boolean isOpportunistic(ResourceRequest ask) {
+    return ask.getExecutionTypeRequest() != null
+        && ask.getExecutionTypeRequest().getExecutionType() == ExecutionType.OPPORTUNISTIC;
+  }
+
   /**
-   * Checks one heartbeat.
+   * Devices are bound when a container starts, so neither their number nor the guarantee of them
+   * can change; memory and vcores can.
    *
-   * @throws YarnRuntimeException for GPU SchedulingRequests, more GPUs for a live container, and
-   *     promotion of an opportunistic GPU container
+   * @param container the container that is to change; null where it is gone, which is stock's to
+   *     say
    */
-  static void check(
-      GandivaScheduler scheduler,
-      ApplicationAttemptId attempt,
-      List<SchedulingRequest> requests,
-      ContainerUpdates updates) {
-    if (requests != null) {
-      for (SchedulingRequest request : requests) {
-        if (ResourceVector.gpus(request.getResourceSizing().getResources()) > 0
-            && scheduler.hasAdoptedQueue(attempt)) {
-          throw new YarnRuntimeException(
-              "SchedulingRequests with yarn.io/gpu are not supported by Gandiva: ask with a"
-                  + " ResourceRequest");
-        }
-      }
+  static String whyNotUpdated(UpdateContainerRequest update, RMContainer container) {
+    long had = ResourceVector.gpus(container.getAllocatedResource());
+    ContainerUpdateType type = update.getContainerUpdateType();
+    if (type == ContainerUpdateType.PROMOTE_EXECUTION_TYPE
+        || type == ContainerUpdateType.DEMOTE_EXECUTION_TYPE) {
+      return had == 0
+          ? null
+          : update.getContainerId()
+              + " holds yarn.io/gpu and cannot be promoted or demoted under Gandiva";
     }
-    if (updates != null) {
-      updates.getIncreaseRequests().forEach(update -> checkIncrease(scheduler, update));
-      updates.getPromotionRequests().forEach(update -> checkPromotion(scheduler, update));
-    }
-  }
-
-  private static void checkIncrease(GandivaScheduler scheduler, UpdateContainerRequest update) {
-    RMContainer container = scheduler.getRMContainer(update.getContainerId());
-    long had = container == null ? 0 : ResourceVector.gpus(container.getAllocatedResource());
-    if (update.getCapability() != null
-        && ResourceVector.gpus(update.getCapability()) > had
-        && isAdopted(scheduler, container)) {
-      throw new YarnRuntimeException(
-          "yarn.io/gpu of "
-              + update.getContainerId()
-              + " cannot be increased under Gandiva: ask for a container of its own");
-    }
-  }
-
-  private static void checkPromotion(GandivaScheduler scheduler, UpdateContainerRequest update) {
-    RMContainer container = scheduler.getRMContainer(update.getContainerId());
-    if (container != null
-        && ResourceVector.gpus(container.getAllocatedResource()) > 0
-        && isAdopted(scheduler, container)) {
-      throw new YarnRuntimeException(
-          update.getContainerId() + " holds yarn.io/gpu and cannot be promoted under Gandiva");
-    }
-  }
-
-  private static boolean isAdopted(GandivaScheduler scheduler, RMContainer container) {
-    return container == null
-        || scheduler.isAdopted(
-            container.getApplicationAttemptId(), container.getNodeLabelExpression());
+    long wanted =
+        update.getCapability() == null ? had : ResourceVector.gpus(update.getCapability());
+    return wanted == had
+        ? null
+        : String.format(
+            "yarn.io/gpu of %s cannot change from %d to %d under Gandiva: ask for a container of"
+                + " its own",
+            update.getContainerId(), had, wanted);
   }
 }

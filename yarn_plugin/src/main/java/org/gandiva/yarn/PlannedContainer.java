@@ -2,7 +2,6 @@ package org.gandiva.yarn;
 
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.NodeType;
-import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.SchedulingMode;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerNode;
 import org.apache.hadoop.yarn.server.scheduler.SchedulerRequestKey;
 
@@ -12,18 +11,12 @@ final class PlannedContainer {
   final SchedulerRequestKey key;
   final Resource capability;
   final NodeType locality;
-  final SchedulingMode mode;
 
   PlannedContainer(
-      FiCaSchedulerNode node,
-      SchedulerRequestKey key,
-      Resource capability,
-      NodeType locality,
-      SchedulingMode mode) {
+      FiCaSchedulerNode node, SchedulerRequestKey key, Resource capability, NodeType locality) {
     this.node = node;
     this.key = key;
     this.capability = capability;
     this.locality = locality;
-    this.mode = mode;
   }
 }

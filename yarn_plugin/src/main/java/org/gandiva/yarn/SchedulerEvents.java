@@ -248,7 +248,7 @@ final class SchedulerEvents {
   /** Whether the end of this container is news: a GPU container that is not just reserved. */
   boolean isLiveGpuContainer(RMContainer container) {
     return container.getState() != RMContainerState.RESERVED
-        && ResourceVector.gpus(container.getAllocatedResource()) > 0
+        && Snapshot.holdsGpus(container)
         && scheduler.getRMContainer(container.getContainerId()) != null;
   }
 

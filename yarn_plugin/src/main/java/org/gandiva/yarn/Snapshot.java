@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Collectors;
+import org.apache.hadoop.yarn.api.records.ExecutionType;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
 import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNode;
@@ -82,13 +83,22 @@ final class Snapshot {
     return entry;
   }
 
+  /**
+   * Whether a container has GPUs that a scheduler gave it. Opportunistic ones were given by nobody:
+   * the agent gives them no device, and the core does not hear of them.
+   */
+  static boolean holdsGpus(RMContainer container) {
+    return container.getExecutionType() == ExecutionType.GUARANTEED
+        && ResourceVector.gpus(container.getAllocatedResource()) > 0;
+  }
+
   private static ObjectNode application(RMApp app, FiCaSchedulerApp live) {
     ObjectNode entry = identity(Json.object(), app, live);
     entry.setAll(AskLedger.table(live));
     ArrayNode containers = entry.putArray("containers");
     List<RMContainer> gpuContainers =
         live.getLiveContainers().stream()
-            .filter(c -> ResourceVector.gpus(c.getAllocatedResource()) > 0)
+            .filter(Snapshot::holdsGpus)
             .sorted(Comparator.comparing(RMContainer::getContainerId))
             .collect(Collectors.toList());
     for (RMContainer container : gpuContainers) {

@@ -1,20 +1,15 @@
 package org.gandiva.yarn;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.Collections;
 import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
-import org.apache.hadoop.yarn.api.records.ContainerId;
-import org.apache.hadoop.yarn.api.records.ContainerUpdateType;
 import org.apache.hadoop.yarn.api.records.ExecutionType;
 import org.apache.hadoop.yarn.api.records.ExecutionTypeRequest;
 import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.api.records.Priority;
 import org.apache.hadoop.yarn.api.records.ResourceSizing;
 import org.apache.hadoop.yarn.api.records.SchedulingRequest;
-import org.apache.hadoop.yarn.api.records.UpdateContainerRequest;
-import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ContainerUpdates;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerApp;
 import org.gandiva.yarn.replay.Rig;
 import org.junit.jupiter.api.Test;
@@ -28,26 +23,6 @@ class GuardTest {
         .executionType(ExecutionTypeRequest.newInstance(ExecutionType.GUARANTEED))
         .resourceSizing(ResourceSizing.newInstance(1, ResourceVector.of(256, 1, gpus)))
         .build();
-  }
-
-  @Test
-  void aSchedulingRequestWithGpusIsAnErrorToItsMaster() {
-    try (Rig rig = Rig.gandiva(4).start().nodes(1, 4)) {
-      rig.submit("j", "ann");
-      ApplicationAttemptId attempt = ApplicationAttemptId.fromString(rig.attempt("j"));
-      assertThatThrownBy(
-              () ->
-                  rig.scheduler()
-                      .allocate(
-                          attempt,
-                          Collections.emptyList(),
-                          Collections.singletonList(gpuRequest(1)),
-                          Collections.emptyList(),
-                          null,
-                          null,
-                          new ContainerUpdates()))
-          .hasMessageContaining("SchedulingRequests with yarn.io/gpu are not supported");
-    }
   }
 
   /** The placement processor commits without asking the allocator: the guard is what stops it. */
@@ -67,37 +42,5 @@ class GuardTest {
       assertThat(rig.takeEvents())
           .anyMatch(event -> event.get("kind").asText().equals("foreign_gpu_refused"));
     }
-  }
-
-  @Test
-  void anIncreaseOfGpusIsAnErrorButOneOfMemoryIsNot() {
-    try (Rig rig = Rig.gandiva(4).start().nodes(1, 4)) {
-      rig.submit("j", "ann").ask("j", 1, 1);
-      String id = rig.commit("j", "n1").get("containers").get(0).asText();
-      rig.act("beat", "j");
-      ApplicationAttemptId attempt = ApplicationAttemptId.fromString(rig.attempt("j"));
-      assertThatThrownBy(() -> increase(rig, attempt, id, 256, 4))
-          .hasMessageContaining("cannot be increased under Gandiva");
-      increase(rig, attempt, id, 512, 1);
-      assertThat(rig.settle().node("n1").at("/used/gpus").asInt()).isEqualTo(1);
-      assertThat(rig.node("n1").at("/used/memory_mib").asInt()).isEqualTo(256 + 512);
-    }
-  }
-
-  private static void increase(
-      Rig rig, ApplicationAttemptId attempt, String id, int memoryMib, int gpus) {
-    ContainerUpdates updates = new ContainerUpdates();
-    updates
-        .getIncreaseRequests()
-        .add(
-            UpdateContainerRequest.newInstance(
-                0,
-                ContainerId.fromString(id),
-                ContainerUpdateType.INCREASE_RESOURCE,
-                ResourceVector.of(memoryMib, 1, gpus),
-                null));
-    rig.scheduler()
-        .allocate(
-            attempt, Collections.emptyList(), null, Collections.emptyList(), null, null, updates);
   }
 }

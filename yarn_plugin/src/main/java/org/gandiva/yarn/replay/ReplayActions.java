@@ -1,27 +1,22 @@
 package org.gandiva.yarn.replay;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
 import java.lang.reflect.UndeclaredThrowableException;
 import java.security.PrivilegedExceptionAction;
-import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashSet;
-import java.util.List;
-import java.util.Locale;
-import java.util.TreeSet;
 import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hadoop.yarn.api.protocolrecords.GetNewApplicationRequest;
 import org.apache.hadoop.yarn.api.protocolrecords.KillApplicationRequest;
 import org.apache.hadoop.yarn.api.protocolrecords.SubmitApplicationRequest;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.ApplicationSubmissionContext;
-import org.apache.hadoop.yarn.api.records.Container;
-import org.apache.hadoop.yarn.api.records.ContainerId;
+import org.apache.hadoop.yarn.api.records.ApplicationTimeoutType;
 import org.apache.hadoop.yarn.api.records.ContainerLaunchContext;
-import org.apache.hadoop.yarn.api.records.FinalApplicationStatus;
 import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.api.records.Priority;
-import org.apache.hadoop.yarn.api.records.ResourceRequest;
+import org.apache.hadoop.yarn.api.records.ReservationId;
 import org.apache.hadoop.yarn.exceptions.YarnException;
 import org.apache.hadoop.yarn.server.resourcemanager.ClientRMService;
 import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNodeEvent;
@@ -36,10 +31,12 @@ final class ReplayActions {
   private static final int ROUNDS_MAX = 1000;
 
   private final ReplaySession session;
+  private final MasterActions masters;
   private final PreemptionDriver preemption;
 
   ReplayActions(ReplaySession session) {
     this.session = session;
+    this.masters = new MasterActions(session);
     this.preemption = new PreemptionDriver(session);
   }
 
@@ -48,11 +45,11 @@ final class ReplayActions {
     String verb = Json.text(action, "do");
     switch (verb) {
       case "beat":
-        session.beat(running(Json.text(action, "key")));
+        session.beat(masters.running(Json.text(action, "key")));
         return false;
       case "beat_all":
         for (String key : Json.texts(action, "keys")) {
-          session.beat(running(key));
+          session.beat(masters.running(key));
         }
         return false;
       case "beat_nodes":
@@ -79,16 +76,22 @@ final class ReplayActions {
         submit(action);
         break;
       case "ask":
-        ask(action);
+      case "ask_constrained":
+      case "update":
+      case "blacklist":
+        masters.ask(verb, action);
         break;
       case "finish":
-        finish(action);
+        masters.finish(action);
+        break;
+      case "crash":
+        masters.crash(action);
         break;
       case "release":
-        release(action);
+        masters.release(action);
         break;
       case "kill":
-        kill(master(Json.text(action, "key")));
+        kill(masters.master(Json.text(action, "key")));
         break;
       case "edit_schedule":
         preemption.editSchedule();
@@ -165,7 +168,7 @@ final class ReplayActions {
   }
 
   private static ApplicationSubmissionContext submission(ObjectNode action, ApplicationId app)
-      throws ProtocolException {
+      throws ProtocolException, IOException {
     ApplicationSubmissionContext context = Records.newRecord(ApplicationSubmissionContext.class);
     context.setApplicationId(app);
     context.setApplicationName(Json.text(action, "name", Json.text(action, "key")));
@@ -178,6 +181,17 @@ final class ReplayActions {
             Json.whole(action, "am_memory_mib"),
             Json.count(action, "am_vcores"),
             Json.count(action, "am_gpus", 0)));
+    context.setNodeLabelExpression(Json.text(action, "label", null));
+    context.setKeepContainersAcrossApplicationAttempts(
+        action.path("keep_containers").asBoolean(false));
+    if (action.has("lifetime_s")) {
+      context.setApplicationTimeouts(
+          Collections.singletonMap(
+              ApplicationTimeoutType.LIFETIME, Json.whole(action, "lifetime_s")));
+    }
+    if (action.has("reservation")) {
+      context.setReservationID(ReservationId.parseReservationId(Json.text(action, "reservation")));
+    }
     context.setApplicationTags(new HashSet<>(Json.texts(action, "tags")));
     context.setAMContainerSpec(
         ContainerLaunchContext.newInstance(
@@ -190,102 +204,11 @@ final class ReplayActions {
     return context;
   }
 
-  private void ask(ObjectNode action) throws Exception {
-    SimulatedMaster master = master(Json.text(action, "key"));
-    List<ResourceRequest> asks = new ArrayList<>();
-    for (ObjectNode ask : Json.objects(action, "asks")) {
-      asks.add(
-          ResourceRequest.newBuilder()
-              .priority(Priority.newInstance(Json.count(ask, "priority")))
-              .resourceName(Json.text(ask, "resource_name", ResourceRequest.ANY))
-              .capability(
-                  ResourceVector.of(
-                      Json.whole(ask, "memory_mib"),
-                      Json.count(ask, "vcores"),
-                      Json.count(ask, "gpus", 0)))
-              .numContainers(Json.count(ask, "count"))
-              .relaxLocality(ask.path("relax_locality").asBoolean(true))
-              .allocationRequestId(Json.whole(ask, "allocation_request_id", -1))
-              .build());
-    }
-    master.ask(asks);
-    if (master.phase() == SimulatedMaster.Phase.RUNNING) {
-      session.beat(master);
-    }
-  }
-
-  private void finish(ObjectNode action) throws Exception {
-    SimulatedMaster master = running(Json.text(action, "key"));
-    String name = Json.text(action, "status", "SUCCEEDED");
-    FinalApplicationStatus status;
-    try {
-      status = FinalApplicationStatus.valueOf(name.toUpperCase(Locale.ROOT));
-    } catch (IllegalArgumentException e) {
-      throw ProtocolException.badRequest("status: found \"" + name + "\", expected SUCCEEDED …");
-    }
-    int exit = status == FinalApplicationStatus.SUCCEEDED ? 0 : 1;
-    complete(new ArrayList<>(master.live().values()), exit);
-    session.beatUnheard();
-    master.unregister(status);
-    session.drain();
-    complete(Collections.singletonList(master.container()), exit);
-  }
-
-  /** The processes of these containers end; their nodes say so, in host order. */
-  private void complete(List<Container> containers, int exit) throws Exception {
-    TreeSet<String> hosts = new TreeSet<>();
-    for (Container container : containers) {
-      SimulatedNode node = session.nodeOf(container.getNodeId().toString());
-      if (node != null) {
-        node.complete(container.getId(), exit);
-        hosts.add(node.id().getHost());
-      }
-    }
-    for (String host : hosts) {
-      session.heartbeat(session.nodes().get(host));
-    }
-  }
-
-  private void release(ObjectNode action) throws Exception {
-    SimulatedMaster master = running(Json.text(action, "key"));
-    List<ContainerId> containers = new ArrayList<>();
-    for (String text : Json.texts(action, "containers")) {
-      containers.add(container(text));
-    }
-    session.hear(master, master.beat(containers));
-    session.beatUnheard();
-  }
-
-  private static ContainerId container(String text) throws ProtocolException {
-    try {
-      return ContainerId.fromString(text);
-    } catch (IllegalArgumentException e) {
-      throw ProtocolException.badRequest("containers: \"" + text + "\" is no container id");
-    }
-  }
-
   private void kill(SimulatedMaster master) throws Exception {
     ClientRMService client = session.resourceManager().getClientRMService();
     KillApplicationRequest request = KillApplicationRequest.newInstance(master.app());
     UserGroupInformation.createRemoteUser(master.user())
         .doAs((PrivilegedExceptionAction<Object>) () -> client.forceKillApplication(request));
     session.beatUnheard();
-  }
-
-  private SimulatedMaster master(String key) throws ProtocolException {
-    SimulatedMaster master = session.mastersByKey().get(key);
-    if (master == null) {
-      throw ProtocolException.badRequest("key: \"" + key + "\" was never submitted");
-    }
-    return master;
-  }
-
-  private SimulatedMaster running(String key) throws ProtocolException {
-    SimulatedMaster master = master(key);
-    if (master.phase() != SimulatedMaster.Phase.RUNNING) {
-      throw new ProtocolException(
-          "NOT_RUNNING", "key: the master of \"" + key + "\" is " + master.phase());
-    }
-    return master;
   }
 }

@@ -38,7 +38,7 @@ final class ReplayConfiguration {
       base.addResource("core-site.xml");
     }
     YarnConfiguration conf = new YarnConfiguration(base);
-    agents().forEach((key, value) -> conf.set(key, value, "replay harness"));
+    assumed().forEach((key, value) -> conf.set(key, value, "replay harness"));
     properties.forEach((key, value) -> conf.set(key, value, "replay properties"));
     virtualTime().forEach((key, value) -> conf.set(key, value, "replay harness"));
     return conf;
@@ -59,14 +59,18 @@ final class ReplayConfiguration {
   }
 
   /**
-   * A replay's nodes have agents, and all of Gandiva is in force unless its caller says otherwise.
+   * What a replay takes for granted unless its caller's properties say otherwise, whatever the
+   * site's files say. Its nodes have agents, and all of Gandiva is in force.
    */
-  private static SortedMap<String, String> agents() {
+  private static SortedMap<String, String> assumed() {
     SortedMap<String, String> keys = new TreeMap<>();
     keys.put(GandivaConfiguration.MODE, "full");
     keys.put(GandivaConfiguration.OVERSUBSCRIBE_WITHOUT_AGENT, "true");
     // A silence is measured in real time, which is nothing to a replay.
     keys.put(GandivaConfiguration.CORE_FALLBACK, "wait");
+    // Both run on real time: a caller who turns them on gives up the same bytes at each run.
+    keys.put(CapacitySchedulerConfiguration.SCHEDULE_ASYNCHRONOUSLY_ENABLE, "false");
+    keys.put(YarnConfiguration.RM_APPLICATION_MONITOR_INTERVAL_MS, FOR_EVER_MS);
     return keys;
   }
 
@@ -88,14 +92,12 @@ final class ReplayConfiguration {
     keys.put(YarnConfiguration.RM_NM_EXPIRY_INTERVAL_MS, FOR_EVER_MS);
     keys.put(YarnConfiguration.RM_AM_EXPIRY_INTERVAL_MS, FOR_EVER_MS);
     keys.put(YarnConfiguration.RM_CONTAINER_ALLOC_EXPIRY_INTERVAL_MS, FOR_EVER_MS);
-    keys.put(YarnConfiguration.RM_APPLICATION_MONITOR_INTERVAL_MS, FOR_EVER_MS);
     // Hadoop insists on key rolling slower than expiry.
     keys.put(YarnConfiguration.RM_NMTOKEN_MASTER_KEY_ROLLING_INTERVAL_SECS, DECADE_S);
     keys.put(YarnConfiguration.RM_CONTAINER_TOKEN_MASTER_KEY_ROLLING_INTERVAL_SECS, DECADE_S);
     keys.put(YarnConfiguration.RM_AMRM_TOKEN_MASTER_KEY_ROLLING_INTERVAL_SECS, DECADE_S);
     // The preemption monitor is driven by "edit_schedule" on the virtual clock.
     keys.put(CapacitySchedulerConfiguration.PREEMPTION_MONITORING_INTERVAL, FOR_EVER_MS);
-    keys.put(CapacitySchedulerConfiguration.SCHEDULE_ASYNCHRONOUSLY_ENABLE, "false");
     // A long run must stay visible whole.
     keys.put(YarnConfiguration.RM_MAX_COMPLETED_APPLICATIONS, "10000000");
     // Replays that run side by side share no file, and none reaches for a site's.

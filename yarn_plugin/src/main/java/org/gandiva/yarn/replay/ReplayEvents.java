@@ -13,6 +13,9 @@ import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.ContainerExitStatus;
 import org.apache.hadoop.yarn.api.records.ContainerStatus;
+import org.apache.hadoop.yarn.api.records.RejectedSchedulingRequest;
+import org.apache.hadoop.yarn.api.records.UpdateContainerError;
+import org.apache.hadoop.yarn.api.records.UpdatedContainer;
 import org.apache.hadoop.yarn.event.Event;
 import org.apache.hadoop.yarn.server.resourcemanager.RMAppManagerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
@@ -119,6 +122,26 @@ final class ReplayEvents implements EventPump.Observer {
       }
     }
     completed(master, response.getCompletedContainersStatuses());
+    changed(master, response);
+  }
+
+  private void changed(SimulatedMaster master, AllocateResponse response) {
+    for (UpdatedContainer updated : response.getUpdatedContainers()) {
+      Container container = updated.getContainer();
+      ObjectNode event = write("updated", master).put("container", container.getId().toString());
+      event.put("change", updated.getUpdateType().name());
+      ResourceVector.write(event, container.getResource());
+    }
+    for (UpdateContainerError error : response.getUpdateErrors()) {
+      write("update_refused", master)
+          .put("container", error.getUpdateContainerRequest().getContainerId().toString())
+          .put("diagnostics", error.getReason());
+    }
+    for (RejectedSchedulingRequest rejected : response.getRejectedSchedulingRequests()) {
+      write("request_rejected", master)
+          .put("allocation_request_id", rejected.getRequest().getAllocationRequestId())
+          .put("diagnostics", rejected.getReason().name());
+    }
   }
 
   private void completed(SimulatedMaster master, List<ContainerStatus> statuses) {

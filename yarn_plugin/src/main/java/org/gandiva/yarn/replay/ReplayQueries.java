@@ -50,6 +50,9 @@ final class ReplayQueries {
     reply.put("state", app == null ? "REJECTED" : app.getState().name());
     reply.put("diagnostics", app == null ? "" : app.getDiagnostics().toString());
     reply.put("containers", master.live().size());
+    if (master.maximumCapability() != null) {
+      ResourceVector.write(reply.putObject("maximum_capability"), master.maximumCapability());
+    }
   }
 
   private static void queue(QueueInfo info, ArrayNode queues) {

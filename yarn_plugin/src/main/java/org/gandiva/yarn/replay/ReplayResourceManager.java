@@ -4,11 +4,13 @@ import java.util.ArrayDeque;
 import java.util.Queue;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.event.Dispatcher;
 import org.apache.hadoop.yarn.event.EventHandler;
 import org.apache.hadoop.yarn.server.resourcemanager.AdminService;
 import org.apache.hadoop.yarn.server.resourcemanager.ApplicationMasterService;
 import org.apache.hadoop.yarn.server.resourcemanager.ClientRMService;
+import org.apache.hadoop.yarn.server.resourcemanager.OpportunisticContainerAllocatorAMService;
 import org.apache.hadoop.yarn.server.resourcemanager.ResourceManager;
 import org.apache.hadoop.yarn.server.resourcemanager.ResourceTrackerService;
 import org.apache.hadoop.yarn.server.resourcemanager.amlauncher.ApplicationMasterLauncher;
@@ -135,7 +137,20 @@ final class ReplayResourceManager extends ResourceManager {
 
   @Override
   protected ApplicationMasterService createApplicationMasterService() {
+    if (YarnConfiguration.isOpportunisticContainerAllocationEnabled(
+        rmContext.getYarnConfiguration())) {
+      return opportunistic();
+    }
     return new ApplicationMasterService(rmContext, scheduler) {
+      @Override
+      protected void serviceStart() {
+        // No socket: called in the JVM.
+      }
+    };
+  }
+
+  private ApplicationMasterService opportunistic() {
+    return new OpportunisticContainerAllocatorAMService(rmContext, scheduler) {
       @Override
       protected void serviceStart() {
         // No socket: called in the JVM.

@@ -13,12 +13,18 @@ import org.apache.hadoop.yarn.api.protocolrecords.AllocateRequest;
 import org.apache.hadoop.yarn.api.protocolrecords.AllocateResponse;
 import org.apache.hadoop.yarn.api.protocolrecords.FinishApplicationMasterRequest;
 import org.apache.hadoop.yarn.api.protocolrecords.RegisterApplicationMasterRequest;
+import org.apache.hadoop.yarn.api.protocolrecords.RegisterApplicationMasterResponse;
 import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
 import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.FinalApplicationStatus;
+import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.api.records.ResourceBlacklistRequest;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
+import org.apache.hadoop.yarn.api.records.SchedulingRequest;
+import org.apache.hadoop.yarn.api.records.UpdateContainerRequest;
+import org.apache.hadoop.yarn.api.records.UpdatedContainer;
 import org.apache.hadoop.yarn.security.AMRMTokenIdentifier;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttempt;
 import org.gandiva.yarn.ResourceVector;
@@ -37,6 +43,9 @@ final class SimulatedMaster {
   private final String user;
   private final ApplicationMasterProtocol service;
   private final List<ResourceRequest> unsent = new ArrayList<>();
+  private final List<SchedulingRequest> unsentConstrained = new ArrayList<>();
+  private final List<UpdateContainerRequest> unsentUpdates = new ArrayList<>();
+  private ResourceBlacklistRequest unsentBlacklist;
   private final TreeMap<ContainerId, Container> live = new TreeMap<>();
   private final TreeMap<String, Integer> plainOutstanding = new TreeMap<>();
   private final TreeMap<String, Integer> gpuOutstanding = new TreeMap<>();
@@ -45,6 +54,7 @@ final class SimulatedMaster {
   private Container container;
   private UserGroupInformation identity;
   private int responseId;
+  private Resource maximumCapability;
 
   SimulatedMaster(String key, ApplicationId app, String user, ApplicationMasterProtocol service) {
     this.key = key;
@@ -92,12 +102,20 @@ final class SimulatedMaster {
     identity.addTokenIdentifier(token);
     responseId = 0;
     live.clear();
-    as(
-        () ->
-            service.registerApplicationMaster(
-                RegisterApplicationMasterRequest.newInstance(
-                    container.getNodeId().getHost(), 1, "")));
+    RegisterApplicationMasterResponse response =
+        as(
+            () ->
+                service.registerApplicationMaster(
+                    RegisterApplicationMasterRequest.newInstance(
+                        container.getNodeId().getHost(), 1, "")));
+    maximumCapability = response.getMaximumResourceCapability();
+    response.getContainersFromPreviousAttempts().forEach(kept -> live.put(kept.getId(), kept));
     phase = Phase.RUNNING;
+  }
+
+  /** The greatest container that the ResourceManager promised at registration. */
+  Resource maximumCapability() {
+    return maximumCapability;
   }
 
   /** Remembers asks; the next heartbeat carries them. */
@@ -117,6 +135,28 @@ final class SimulatedMaster {
     }
   }
 
+  /** Remembers asks by tags. */
+  void askConstrained(List<SchedulingRequest> requests) {
+    unsentConstrained.addAll(requests);
+    for (SchedulingRequest request : requests) {
+      if (ResourceVector.gpus(request.getResourceSizing().getResources()) == 0) {
+        plainOutstanding.put(
+            slot(request.getPriority().getPriority(), request.getAllocationRequestId()),
+            request.getResourceSizing().getNumAllocations());
+      }
+    }
+  }
+
+  /** Remembers changes of containers. */
+  void update(List<UpdateContainerRequest> updates) {
+    unsentUpdates.addAll(updates);
+  }
+
+  /** Remembers places to be avoided, or to be avoided no more. */
+  void blacklist(List<String> additions, List<String> removals) {
+    unsentBlacklist = ResourceBlacklistRequest.newInstance(additions, removals);
+  }
+
   /** Its asks were refused: nothing is waited for. */
   void forgetAsks() {
     plainOutstanding.clear();
@@ -124,7 +164,7 @@ final class SimulatedMaster {
   }
 
   boolean hasUnsentAsks() {
-    return !unsent.isEmpty();
+    return !unsent.isEmpty() || !unsentConstrained.isEmpty() || unsentBlacklist != null;
   }
 
   boolean wantsPlain() {
@@ -137,14 +177,27 @@ final class SimulatedMaster {
 
   /** One heartbeat: sends what is unsent, takes what was allocated. */
   AllocateResponse beat(List<ContainerId> releases) throws Exception {
-    List<ResourceRequest> asks = new ArrayList<>(unsent);
+    AllocateRequest request =
+        AllocateRequest.newBuilder()
+            .responseId(responseId)
+            .askList(new ArrayList<>(unsent))
+            .schedulingRequests(new ArrayList<>(unsentConstrained))
+            .updateRequests(new ArrayList<>(unsentUpdates))
+            .resourceBlacklistRequest(unsentBlacklist)
+            .releaseList(releases)
+            .build();
     unsent.clear();
-    AllocateRequest request = AllocateRequest.newInstance(responseId, 0f, asks, releases, null);
+    unsentConstrained.clear();
+    unsentUpdates.clear();
+    unsentBlacklist = null;
     AllocateResponse response = as(() -> service.allocate(request));
     responseId = response.getResponseId();
     for (Container given : response.getAllocatedContainers()) {
       live.put(given.getId(), given);
       countDown(given);
+    }
+    for (UpdatedContainer updated : response.getUpdatedContainers()) {
+      live.put(updated.getContainer().getId(), updated.getContainer());
     }
     return response;
   }

@@ -81,7 +81,10 @@ class StockReplayTest {
     differing.addAll(ours.keySet());
     differing.removeIf(key -> stock.getOrDefault(key, "").equals(ours.getOrDefault(key, "")));
     assertThat(differing)
-        .containsExactly(YarnConfiguration.RM_SCHEDULER, "yarn.scheduler.gandiva.height.max");
+        .containsExactly(
+            YarnConfiguration.RM_APPLICATION_MASTER_SERVICE_PROCESSORS,
+            YarnConfiguration.RM_SCHEDULER,
+            "yarn.scheduler.gandiva.height.max");
     assertThat(ours.get(YarnConfiguration.RM_SCHEDULER))
         .isEqualTo(GandivaScheduler.class.getName());
   }
