@@ -50,6 +50,25 @@ class SchedulingRequestsTest {
     }
   }
 
+  /** Stock code serves them there, up to the physical GPUs of the node. */
+  @ParameterizedTest
+  @ValueSource(strings = {"scheduler", "placement-processor"})
+  void inObserveTheyAreStocks(String handler) throws Exception {
+    try (Rig rig =
+        Rig.gandiva(4)
+            .with("yarn.scheduler.gandiva.mode", "observe")
+            .with("yarn.resourcemanager.placement-constraints.handler", handler)
+            .start()
+            .nodes(1, 4)) {
+      rig.submit("j", "ann").step(request(4, 1));
+      assertThat(Act.becomes(() -> rig.act("beat", "j").settle().allocated("j") == 4)).isTrue();
+      rig.step(request(1, 1));
+      rig.act("beat", "j").settle().act("beat", "j").settle();
+      assertThat(rig.allocated("j")).isEqualTo(4);
+      assertThat(rig.events("ask_refused", "j")).isEmpty();
+    }
+  }
+
   /** A refused heartbeat is one heartbeat: the next one is served. */
   @ParameterizedTest
   @ValueSource(strings = {"scheduler", "placement-processor"})
