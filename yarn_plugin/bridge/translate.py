@@ -194,8 +194,21 @@ class Translator:
 
     def _asks(self, event: wire.Asks, app: Application, at_s: float) -> Iterator[Event]:
         yield from self._adopt(event.app, at_s)  # what was served is no ask that was withdrawn
+        is_other = event.app_priority is not None and event.app_priority != app.priority
+        if event.app_priority is not None:
+            yield from self._prioritised(app, event.app_priority, at_s)
         app.replace_asks(event.asks)
-        yield from self._reconcile(event.app, app, at_s)
+        yield from self._reconcile(event.app, app, at_s, settled=is_other)
+
+    def _prioritised(self, app: Application, priority: int, at_s: float) -> Iterator[Event]:
+        """What waits does so anew under another priority; what has its containers keeps its place."""
+        if priority == app.priority:
+            return
+        app.priority = priority
+        waiting = [gang for gang in app.gangs.values() if gang.phase is GangPhase.WAITING]
+        for gang in waiting:
+            self.register.remove(app, gang)
+            yield JobKilled(at_s, gang.job_id)
 
     def _reconcile(
         self, app_id: str, app: Application, at_s: float, *, settled: bool = False
@@ -367,6 +380,7 @@ class Translator:
             app.queue = seen.queue
             for job_id in app.gangs:
                 yield JobMoved(at_s, job_id, QueueName(seen.queue))
+        yield from self._prioritised(app, seen.priority, at_s)
         app.replace_asks(seen.asks)
         live = frozenset(container.container for container in seen.containers)
         for gang in list(app.gangs.values()):

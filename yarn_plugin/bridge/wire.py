@@ -135,6 +135,7 @@ class Asks(_Event, frozen=True, kw_only=True, tag="asks"):
     asks: tuple[Ask, ...]
     blacklist: tuple[str, ...] = ()
     heartbeat: int = 0
+    app_priority: int | None = None
 
 
 class AsksUnchanged(_Event, frozen=True, kw_only=True, tag="asks_unchanged"):

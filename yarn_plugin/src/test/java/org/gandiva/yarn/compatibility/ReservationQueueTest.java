@@ -20,6 +20,7 @@ import org.junit.jupiter.api.Test;
 /** Issue row "reservation queues": queues that Hadoop's ReservationSystem makes in a plan queue. */
 class ReservationQueueTest {
   private static final long HOUR_MS = 3_600_000;
+  private static final long MINUTE_MS = 60_000; // So that it begins about now.
 
   private static Rig planned() {
     return Rig.gandiva(4)
@@ -43,7 +44,7 @@ class ReservationQueueTest {
     ReservationDefinition definition =
         ReservationDefinition.newInstance(
             nowMs,
-            nowMs + HOUR_MS + HOUR_MS,
+            nowMs + HOUR_MS + MINUTE_MS,
             ReservationRequests.newInstance(
                 Collections.singletonList(containers), ReservationRequestInterpreter.R_ALL),
             "gpus");
@@ -57,8 +58,10 @@ class ReservationQueueTest {
     try (Rig rig = planned()) {
       ReservationId id = reserve(rig, 2);
       assertThat(Act.becomes(() -> rig.anyScheduler().getQueue(id.toString()) != null)).isTrue();
+      rig.step(Act.node("n3", 4, "")); // Hadoop sizes a new queue when the cluster next changes.
       rig.takeEvents();
       rig.step(Act.submit("j", "ann", "root.plan").put("reservation", id.toString()));
+      assertThat(Act.becomes(() -> !rig.settle().events("am_started", "j").isEmpty())).isTrue();
       rig.ask("j", 2, 1);
       JsonNode told = Act.ofKind(rig.takeEvents(), "app_added").get(0);
       assertThat(told.get("queue").asText()).isEqualTo("root.plan." + id);

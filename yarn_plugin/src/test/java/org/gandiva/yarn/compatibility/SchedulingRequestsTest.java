@@ -19,9 +19,13 @@ class SchedulingRequestsTest {
   }
 
   private static ObjectNode request(int count, int gpus) {
+    return request(7, count, gpus);
+  }
+
+  private static ObjectNode request(int id, int count, int gpus) {
     ObjectNode action = Json.object().put("do", "ask_constrained").put("key", "j");
     ObjectNode request = action.putArray("requests").addObject();
-    request.put("priority", 2).put("allocation_request_id", 7).put("count", count);
+    request.put("priority", 2).put("allocation_request_id", id).put("count", count);
     request.put("memory_mib", 256).put("vcores", 1).put("gpus", gpus);
     request.putArray("tags").add("worker");
     return action;
@@ -62,7 +66,7 @@ class SchedulingRequestsTest {
             .nodes(1, 4)) {
       rig.submit("j", "ann").step(request(4, 1));
       assertThat(Act.becomes(() -> rig.act("beat", "j").settle().allocated("j") == 4)).isTrue();
-      rig.step(request(1, 1));
+      rig.step(request(8, 1, 1));
       rig.act("beat", "j").settle().act("beat", "j").settle();
       assertThat(rig.allocated("j")).isEqualTo(4);
       assertThat(rig.events("ask_refused", "j")).isEmpty();
