@@ -22,8 +22,31 @@ final class MasterActions {
     this.session = session;
   }
 
+  /** Does one action; returns whether it was one of a master. */
+  boolean perform(String verb, ObjectNode action) throws Exception {
+    switch (verb) {
+      case "ask":
+      case "ask_constrained":
+      case "update":
+      case "blacklist":
+        ask(verb, action);
+        return true;
+      case "release":
+        release(action);
+        return true;
+      case "finish":
+        finish(action);
+        return true;
+      case "crash":
+        crash(action);
+        return true;
+      default:
+        return false;
+    }
+  }
+
   /** New wishes of a master; they are sent at once where it runs, else when it registers. */
-  void ask(String verb, ObjectNode action) throws Exception {
+  private void ask(String verb, ObjectNode action) throws Exception {
     SimulatedMaster master = master(Json.text(action, "key"));
     switch (verb) {
       case "ask":
@@ -44,7 +67,7 @@ final class MasterActions {
     }
   }
 
-  void release(ObjectNode action) throws Exception {
+  private void release(ObjectNode action) throws Exception {
     SimulatedMaster master = running(Json.text(action, "key"));
     List<ContainerId> containers = new ArrayList<>();
     for (String text : Json.texts(action, "containers")) {
@@ -54,7 +77,7 @@ final class MasterActions {
     session.beatUnheard();
   }
 
-  void finish(ObjectNode action) throws Exception {
+  private void finish(ObjectNode action) throws Exception {
     SimulatedMaster master = running(Json.text(action, "key"));
     String name = Json.text(action, "status", "SUCCEEDED");
     FinalApplicationStatus status;
@@ -72,7 +95,7 @@ final class MasterActions {
   }
 
   /** The master's own process ends without a word; its workers go on. */
-  void crash(ObjectNode action) throws Exception {
+  private void crash(ObjectNode action) throws Exception {
     SimulatedMaster master = running(Json.text(action, "key"));
     complete(Collections.singletonList(master.container()), CRASHED);
     session.drain();

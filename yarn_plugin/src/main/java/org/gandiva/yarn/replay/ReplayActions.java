@@ -65,6 +65,9 @@ final class ReplayActions {
   }
 
   private void change(String verb, ObjectNode action) throws Exception {
+    if (masters.perform(verb, action)) {
+      return;
+    }
     switch (verb) {
       case "add_node":
         addNode(action);
@@ -74,21 +77,6 @@ final class ReplayActions {
         break;
       case "submit":
         submit(action);
-        break;
-      case "ask":
-      case "ask_constrained":
-      case "update":
-      case "blacklist":
-        masters.ask(verb, action);
-        break;
-      case "finish":
-        masters.finish(action);
-        break;
-      case "crash":
-        masters.crash(action);
-        break;
-      case "release":
-        masters.release(action);
         break;
       case "kill":
         kill(masters.master(Json.text(action, "key")));
