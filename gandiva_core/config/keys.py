@@ -195,3 +195,8 @@ KEYS: tuple[Key, ...] = (
 BY_NAME = {key.name: key for key in KEYS}
 BY_ENVIRONMENT_NAME = {key.environment_name: key for key in KEYS if key.field}
 """Only the core's: an environment variable does not reach the plug-in."""
+
+OTHER_VARIABLES = frozenset(
+    ENVIRONMENT_PREFIX + name for name in ("DEBUG", "CLUSTER_ID", "PYTHONPATH")
+)
+"""Variables of this prefix that are no settings: tracebacks, whose process it is, what a managed core imports from."""

@@ -50,8 +50,8 @@ def environment_source(environment: Mapping[str, str]) -> dict[str, Located]:
 def unread_environment(environment: Mapping[str, str]) -> list[str]:
     """Names that begin like ours and are no setting's, each with the likely one: a typo changes nothing unnoticed."""
     unread: list[str] = []
-    for name in sorted(environment):
-        if name.startswith(ENVIRONMENT_PREFIX) and name not in BY_ENVIRONMENT_NAME:
+    for name in sorted(environment.keys() - BY_ENVIRONMENT_NAME.keys() - OTHER_VARIABLES):
+        if name.startswith(ENVIRONMENT_PREFIX):
             close = get_close_matches(name, BY_ENVIRONMENT_NAME, n=1, cutoff=0.8)
             unread.append(f"{name} ({close[0]}?)" if close else name)
     return unread

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from gandiva_core.config.keys import BY_NAME, PREFIX
-from gandiva_core.config.reading import environment_source, problems
+from gandiva_core.config.reading import environment_source, problems, unread_environment
 from gandiva_core.site.configuration import SiteConfiguration
 from gandiva_core.site.findings import Finding, Severity, from_problem
 from gandiva_core.site.queues import DEFAULT_PARTITION, QueueTree
@@ -43,6 +43,13 @@ def check_own_keys(site: SiteConfiguration, environment: Mapping[str, str]) -> I
     """Values and names, in files and environment; and what is dangerous."""
     for problem in problems(site.located(PREFIX), environment_source(environment)):
         yield from_problem(problem, _REFUSES)
+    for told in unread_environment(environment):
+        name, _, likely = told.partition(" ")
+        advice = "nobody reads it: correct or unset it"
+        expected = likely.strip("()") or "a variable of a key"
+        yield Finding(
+            Severity.WARNING, "environment", name, "an unknown variable", expected, advice
+        )
     if text_of(site, WITHOUT_AGENT).lower() == "true":
         advice = (
             "dangerous: jobs share devices and all run at once, nothing suspends them; on real GPUs "

@@ -127,6 +127,17 @@ def test_adopted_partitions_are_compared_with_the_labels_of_queues(tmp_path: Pat
     assert (told[0].severity, told[0].expected) == (Severity.WARNING, "*, DEFAULT, g")
 
 
+def test_a_variable_that_nobody_reads_is_told(tmp_path: Path) -> None:
+    environment = ENVIRONMENT | {"GANDIVA_QUANTUM_S": "60", "GANDIVA_HEIGHT_MAX": "0"}
+    environment["GANDIVA_DEBUG"] = "1"
+    found = validate(write(tmp_path, Change(False)), [Role.RM], environment)
+    told = {finding.place: finding for finding in found if "environment" in finding.place}
+    assert told["environment"].subject == "GANDIVA_QUANTUM_S"
+    assert told["environment"].expected == "GANDIVA_QUANTUM_MS?"
+    assert told["environment"].severity is Severity.WARNING
+    assert told["environment GANDIVA_HEIGHT_MAX"].severity is Severity.ERROR
+
+
 def test_over_subscription_without_agents_is_named_dangerous(tmp_path: Path) -> None:
     change = Change(True, yarn={OWN + "oversubscribe-without-agent": "true"})
     finding = one(findings(tmp_path, change), "oversubscribe")
