@@ -14,6 +14,7 @@ from gandiva_core.config.keys import (
     BY_ENVIRONMENT_NAME,
     BY_NAME,
     ENVIRONMENT_PREFIX,
+    OTHER_VARIABLES,
     PREFIX,
     Key,
     Unit,
