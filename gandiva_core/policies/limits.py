@@ -9,6 +9,7 @@ from gandiva_core.model.cluster import SLICING
 from gandiva_core.model.job import JobSpec
 from gandiva_core.model.units import JobId, QueueKey
 from gandiva_core.model.view import ClusterView, QueueView, ServerView
+from gandiva_core.policies.sets import Ask, is_possible, may_host
 
 _SLACK = 1e-9
 """Limits may be fractions of a percentage; a device more must not fail for the last bit of one."""
@@ -86,6 +87,13 @@ def is_too_large(view: ClusterView, spec: JobSpec) -> bool:
     """Whether a gang could never run in its queue, even alone."""
     gpus = spec.gpus
     return any(gpus > link.limit.max_gpus + _SLACK for link in view.chain(*queue_of(spec)))
+
+
+def can_ever_run(view: ClusterView, spec: JobSpec) -> bool:
+    """Whether this cluster and the job's queue could run a gang if all else were gone."""
+    return not is_too_large(view, spec) and is_possible(
+        Ask.of(spec), (state for state in view.servers.values() if may_host(spec, state.server))
+    )
 
 
 def full_queue(view: ClusterView, spec: JobSpec, height_max: int) -> QueueView | None:

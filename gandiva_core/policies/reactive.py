@@ -42,7 +42,7 @@ from gandiva_core.model.job import JobPhase, JobSpec
 from gandiva_core.model.units import JobId, QueueName, ServerId
 from gandiva_core.model.view import ClusterView, JobView
 from gandiva_core.policies.cascade import NOTHING, Choice, Step, choose
-from gandiva_core.policies.limits import is_too_large
+from gandiva_core.policies.limits import can_ever_run
 from gandiva_core.policies.refusals import (
     REFUSED,
     avoided,
@@ -52,14 +52,7 @@ from gandiva_core.policies.refusals import (
     pause,
     was_refused,
 )
-from gandiva_core.policies.sets import (
-    Ask,
-    can_ever_host,
-    is_possible,
-    may_host,
-    room_on,
-    spread,
-)
+from gandiva_core.policies.sets import Ask, can_ever_host, may_host, room_on, spread
 
 STARVING = "starving"
 
@@ -286,15 +279,9 @@ def _heads(view: ClusterView) -> list[JobView]:
     for job_id in view.queue:
         job = view.jobs[job_id]
         line = (job.spec.queue, job.spec.partition)
-        if line not in heads and _can_ever_run(view, job.spec):
+        if line not in heads and can_ever_run(view, job.spec):
             heads[line] = job
     return list(heads.values())
-
-
-def _can_ever_run(view: ClusterView, spec: JobSpec) -> bool:
-    return not is_too_large(view, spec) and is_possible(
-        Ask.of(spec), (state for state in view.servers.values() if may_host(spec, state.server))
-    )
 
 
 class _Room:
