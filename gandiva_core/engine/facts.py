@@ -44,6 +44,7 @@ class Facts:
             e.ResidentsSwitched: self._residents_switched,
             e.TimerFired: self._timer_fired,
             e.MinibatchesReached: self._job_reported,
+            e.ReclaimAsked: self._job_reported,
             e.JobFinished: lambda event: self._job_ended(event.job_id, Stimulus.FINISHED),
             e.JobFailed: lambda event: self._job_ended(event.job_id, Stimulus.FAILED),
             e.JobKilled: lambda event: self._job_ended(event.job_id, Stimulus.KILLED),
@@ -165,7 +166,9 @@ class Facts:
         self._lifecycle.end(job, stimulus)
         return True
 
-    def _job_reported(self, event: e.MinibatchesReached | e.ContainersHeld | e.AmWaited) -> bool:
+    def _job_reported(
+        self, event: e.MinibatchesReached | e.ReclaimAsked | e.ContainersHeld | e.AmWaited
+    ) -> bool:
         return event.job_id in self._state.jobs or self._ignore()
 
     # ------------------------------------------------------------------ gangs

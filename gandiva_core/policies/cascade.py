@@ -16,7 +16,7 @@ from gandiva_core.messages.decisions import Wait
 from gandiva_core.model.job import JobSpec
 from gandiva_core.model.units import ServerId
 from gandiva_core.model.view import ClusterView, ServerView
-from gandiva_core.policies.limits import full_queue, is_sliced
+from gandiva_core.policies.limits import full_queue, is_sliced, kept_places
 from gandiva_core.policies.sets import (
     Ask,
     can_ever_host,
@@ -37,6 +37,10 @@ class Step(StrEnum):
     RELAXED = "relaxed"
     OVER_SUBSCRIBE = "over-subscribe"
     STARVING = "starving"
+
+
+SHARING = frozenset({Step.OVER_SUBSCRIBE, Step.STARVING})
+"""Steps that give a gang devices which others have already."""
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -76,6 +80,12 @@ def choose(
         closed |= view.servers.keys() - set(spec.only_on)
     survey = Survey(view, ask, height_max, closed)
     survey.look()
+    kept = kept_places(view, spec) if height_max > 1 else 0.0
+    if kept:
+        left = survey.places_left()
+        if left - ask.gpus < kept:
+            steps -= SHARING
+            survey.kept = f"{left} places for residents, {kept:g} of them kept for guarantees"
     places = survey.places() if survey.can_host else _set_places(survey, view)
     for step, servers in places:
         if servers is not None and step in steps:
@@ -125,6 +135,8 @@ class Survey:
         self.relaxed: ServerView | None = None
         self.over: ServerView | None = None
         self.least_loaded: ServerView | None = None
+        self.kept = ""
+        #: Why nobody was over-subscribed, where guarantees of other queues are the reason.
 
     @cached_property
     def all(self) -> list[ServerView]:
@@ -181,6 +193,14 @@ class Survey:
             self._rank(view, allocated)
         elif is_of_class or allocated + gpus <= server.gpus:
             self._note_short(last)
+
+    def places_left(self) -> int:
+        """GPUs that residents of the partition could still ask for under H_max, closed servers included."""
+        return sum(
+            len(kind) * max(0, room_on(kind[0], self.height_max) - kind[0].allocated)
+            for kind in self.view.kinds
+            if kind[0].server.partition == self.ask.partition
+        )
 
     def _is_full(self, view: ServerView, allocated: int) -> bool:
         """Whether the gang would exceed H_max here, or could never run beside those that are never suspended."""
@@ -273,6 +293,8 @@ class Survey:
                 f"{ask.vcores} vcores",
                 f"{self.vcores_short.vcores_free} on {self.vcores_short.server.server_id}",
             )
+        if self.kept:
+            return Wait("guarantees", need, self.kept)
         same = f"{self.class_size} servers of class {ask.affinity_class}, none with room"
         return Wait("gpus", need, f"{self.free} free; {same}")
 

@@ -13,6 +13,9 @@ from gandiva_core.model.job import JobSpec
 from gandiva_core.model.units import QueueKey, QueueName
 from gandiva_core.model.view import ClusterView, Memory
 
+GUARANTEES = "guarantees"
+"""The timer of the looks at what queues get."""
+
 FAVOURED = "favoured/"
 COUNT = ""
 """The name of the entry that says how many are favoured; no queue is empty."""

@@ -34,11 +34,10 @@ from gandiva_core.model.job import JobPhase
 from gandiva_core.model.units import JobId, QueueName
 from gandiva_core.model.view import ClusterView, Memory, QueueView
 from gandiva_core.policies.entitlement import entitlements
-from gandiva_core.policies.favour import COUNT, FAVOURED, favoured_in
-from gandiva_core.policies.limits import can_ever_run
+from gandiva_core.policies.favour import COUNT, FAVOURED, GUARANTEES, favoured_in
+from gandiva_core.policies.limits import can_ever_run, leaves_of
 from gandiva_core.policies.timeslice import SLICE
 
-GUARANTEES = "guarantees"
 _SEEN = ""
 """The name under which accounts say when they were last looked at; no queue is empty."""
 
@@ -163,16 +162,6 @@ class Guarantees(msgspec.Struct, frozen=True):
         if restart:
             return Account(now_s, used, 0.0, due, float(is_favoured))
         return Account(known.since_s, known.used_gpu_s, owed, due, float(is_favoured))
-
-
-def leaves_of(view: ClusterView, partition: str) -> list[QueueView]:
-    """The queues of a partition that have no queues below them."""
-    parents = {link.limit.parent for key, link in view.queues.items() if key[1] == partition}
-    return [
-        link
-        for (name, where), link in view.queues.items()
-        if where == partition and name not in parents
-    ]
 
 
 def _competing(view: ClusterView) -> dict[str, bool]:

@@ -109,6 +109,32 @@ def full_queue(view: ClusterView, spec: JobSpec, height_max: int) -> QueueView |
     return None
 
 
+def leaves_of(view: ClusterView, partition: str) -> list[QueueView]:
+    """The queues of a partition that have no queues below them."""
+    parents = {link.limit.parent for key, link in view.queues.items() if key[1] == partition}
+    return [
+        link
+        for (name, where), link in view.queues.items()
+        if where == partition and name not in parents
+    ]
+
+
+def kept_places(view: ClusterView, spec: JobSpec) -> float:
+    """GPUs for residents that over-subscribing must leave to other queues, so that they can come and take their G_q.
+
+    A queue may have as many residents as M_q × H_max; without this it would have all of them, and a guarantee would be
+    worth nothing before somebody leaves.
+    """
+    chain = view.chain(spec.queue, spec.partition)
+    if not chain:
+        return 0.0
+    return sum(
+        max(0.0, link.limit.guaranteed_gpus - link.resident)
+        for link in leaves_of(view, chain[0].limit.partition)
+        if link not in chain
+    )
+
+
 def binds(view: ClusterView, wanted: Iterable[tuple[QueueKey, int]], devices: int) -> bool:
     """Whether a limit could matter in a domain, before anything dearer is computed.
 

@@ -33,15 +33,18 @@ from gandiva_core.messages.events import (
     JobMoved,
     JobSubmitted,
     QueuesConfigured,
+    ReclaimAsked,
     ServerJoined,
     ServerLost,
     TimerFired,
 )
 from gandiva_core.messages.policy import Decisions
 from gandiva_core.model.job import JobPhase, JobSpec
-from gandiva_core.model.units import JobId, QueueName, ServerId
+from gandiva_core.model.units import JobId, ServerId
 from gandiva_core.model.view import ClusterView, JobView
+from gandiva_core.policies.admission import in_turn, lines
 from gandiva_core.policies.cascade import NOTHING, Choice, Step, choose
+from gandiva_core.policies.favour import GUARANTEES, is_favoured
 from gandiva_core.policies.limits import can_ever_run
 from gandiva_core.policies.refusals import (
     REFUSED,
@@ -109,12 +112,12 @@ class Reactive(msgspec.Struct, frozen=True):
                 yield from forget(view, job_id)
                 yield from self._admit(view)
             case TimerFired(key=key):
-                if key == STARVING or key.startswith(REFUSED):
+                if key in {STARVING, GUARANTEES} or key.startswith(REFUSED):
                     yield from self._admit(view)
             case ServerLost() | GangBroken():
                 yield from self._admit(view)
                 yield from self._explain(view)
-            case ServerJoined() | JobMoved() | QueuesConfigured():
+            case ServerJoined() | JobMoved() | QueuesConfigured() | ReclaimAsked():
                 yield from self._admit(view)
 
     # ------------------------------------------------------------------ arrival
@@ -188,9 +191,8 @@ class Reactive(msgspec.Struct, frozen=True):
         """Try every queued job once, in order. Placing one only takes room, so none before it need be tried again."""
         room = _Room(view, self.height_max, steps)
         hopeless: set[tuple[object, ...]] = set()
-        for job_id in tuple(view.queue):
-            job = view.jobs[job_id]
-            spec = job.spec
+        for job in in_turn(view):
+            job_id, spec = job.spec.job_id, job.spec
             ask = (spec.queue, spec.partition, spec.only_on, spec.workers)
             if ask in hopeless or not room.may_take(spec) or is_paused(view, job_id):
                 continue
@@ -212,9 +214,12 @@ class Reactive(msgspec.Struct, frozen=True):
     # ------------------------------------------------------------------ starvation
 
     def _is_starving(self, view: ClusterView, job: JobView) -> bool:
-        return view.now_s >= job.queued_since_s + self.starving_after_s and not is_paused(
-            view, job.spec.job_id
-        )
+        return self._has_waited(view, job) and not is_paused(view, job.spec.job_id)
+
+    def _has_waited(self, view: ClusterView, job: JobView) -> bool:
+        """Long enough, or in a queue that lacks what it is entitled to (DESIGN §4)."""
+        waited_s = view.now_s - job.queued_since_s
+        return waited_s >= self.starving_after_s or is_favoured(view, job.spec)
 
     def _watch(self, view: ClusterView) -> Decisions:
         """Note which heads starve, and wake when the next one will."""
@@ -222,7 +227,7 @@ class Reactive(msgspec.Struct, frozen=True):
         starving = {
             str(head.spec.job_id): head.queued_since_s
             for head in heads
-            if view.now_s >= head.queued_since_s + self.starving_after_s
+            if self._has_waited(view, head)
         }
         if starving != dict(view.memory.get(STARVING, {})):
             yield Remember(STARVING, starving)
@@ -275,13 +280,11 @@ def _heads(view: ClusterView) -> list[JobView]:
 
     One that this cluster or its queue could not run even if all else were gone is nobody's head.
     """
-    heads: dict[tuple[QueueName, str], JobView] = {}
-    for job_id in view.queue:
-        job = view.jobs[job_id]
-        line = (job.spec.queue, job.spec.partition)
-        if line not in heads and can_ever_run(view, job.spec):
-            heads[line] = job
-    return list(heads.values())
+    found = (
+        next((job for job in line if can_ever_run(view, job.spec)), None)
+        for line in lines(view).values()
+    )
+    return [head for head in found if head is not None]
 
 
 class _Room:
