@@ -158,6 +158,10 @@ class SmallWorld:
                 if len(self.journal) > events_max:
                     raise AssertionError(f"no end after {events_max} events at {self.now_s} s")
 
+    def tell(self, event: e.Event) -> None:
+        """A further fact, at a time not before now; it becomes known as the world goes on."""
+        self._tell(event.at_s, event)
+
     @property
     def unfinished(self) -> tuple[JobId, ...]:
         """Jobs that have neither finished nor been killed, in order of arrival."""

@@ -9,6 +9,7 @@ from gandiva_core.messages.events import Event, ResidentsSwitched
 from gandiva_core.messages.policy import Decisions, Policy, Switches
 from gandiva_core.model.errors import InputError
 from gandiva_core.model.view import ClusterView
+from gandiva_core.policies.guarantees import Guarantees
 from gandiva_core.policies.reactive import Reactive
 from gandiva_core.policies.timeslice import SLICE, TimeSlice
 
@@ -17,20 +18,26 @@ MECHANISMS = ("slicing",)
 
 
 class Gandiva(msgspec.Struct, frozen=True):
-    """Reactive placement, then time-slicing (G-20, G-30). Holds settings only; what it knows is in the view."""
+    """Guarantees, reactive placement, time-slicing (DESIGN §4, G-20, G-30).
 
+    Holds settings only; what it knows is in the view.
+    """
+
+    guarantees: Guarantees | None
     reactive: Reactive
     timeslice: TimeSlice
     mechanisms: tuple[str, ...]
     name: str = "gandiva"
 
     def decide(self, event: Event, view: ClusterView) -> Decisions:
-        """Placement first, since it disturbs nobody; then who runs."""
+        """Who is served first; then placement, since it disturbs nobody; then who runs."""
         if _is_about_slices(event):
             return self.timeslice.decide(event, view)
         return self._in_order(event, view)
 
     def _in_order(self, event: Event, view: ClusterView) -> Decisions:
+        if self.guarantees is not None:
+            yield from self.guarantees.decide(event, view)
         yield from self.reactive.decide(event, view)
         yield from self.timeslice.decide(event, view)
 
@@ -53,8 +60,10 @@ def create(settings: Settings, switches: Switches) -> Policy:
         if name not in MECHANISMS:
             raise InputError("gandiva", f"mechanism '{name}'", "one of " + ", ".join(MECHANISMS))
     mechanisms = tuple(name for name in MECHANISMS if switches.get(name, True))
+    can_slice = "slicing" in mechanisms
     return Gandiva(
-        reactive=Reactive.of(settings, can_slice="slicing" in mechanisms),
+        guarantees=Guarantees(settings.quantum_s) if can_slice else None,
+        reactive=Reactive.of(settings, can_slice=can_slice),
         timeslice=TimeSlice(quantum_s=settings.quantum_s),
         mechanisms=mechanisms,
     )

@@ -1,10 +1,11 @@
 """Guarantees in GPU time (DESIGN §4): a queue below its entitlement over ten minutes is served first until it is not.
 
 What a queue ran is measured by the engine, what it is entitled to is computed anew at each look. Once it has run less
-than that for a whole window it is *favoured*: its residents get their entitled time first in every slicing domain they
-share, the others what is left, the queue furthest above its own entitlement last; and its waiting jobs are placed
-beside the others' residents wherever they fit. Nobody is killed: who must yield is suspended at the next boundary,
-which is brought forward. A favoured queue ceases to be once it ran more than its entitlement over a whole window.
+than that in the mean of a window it is *favoured*: its residents get their entitled time first in every slicing domain
+they share, the others what is left, the queue furthest above its own entitlement last; and its waiting jobs are
+placed beside the others' residents wherever they fit. Nobody is killed: who must yield is suspended at the next
+boundary, which is brought forward. A favoured queue ceases to be one once it ran more than its entitlement over a
+whole window.
 
 Remembered under ``guarantees/PARTITION``, for each queue that is entitled to anything: the start of its window, what
 it had run by then, and what it was owed since.
@@ -108,19 +109,19 @@ class Guarantees(msgspec.Struct, frozen=True):
 
     def _watch(self, view: ClusterView) -> Decisions:
         """Look from now on, where queues compete."""
-        if GUARANTEES not in view.wakes and any(_competing(view).values()):
+        if GUARANTEES not in view.wakes and _contested(view):
             yield WakeAt(GUARANTEES, view.now_s + self.period_s)
 
     def _look(self, view: ClusterView, *, at_once: bool) -> Decisions:
         """Bring every account up to date; whoever lacks for long enough, or `at_once`, is favoured."""
-        competing = _competing(view)
+        contested = _contested(view)
         for partition in sorted({partition for _, partition in view.queues}):
             accounts: dict[QueueName, Account] = {}
-            if partition in competing:
+            if partition in contested:
                 accounts = self._accounts(view, partition, at_once=at_once)
             yield from _keep_accounts(view, partition, accounts)
             yield from _keep_order(view, partition, accounts)
-        if any(competing.values()) or any(key.startswith(FAVOURED) for key in view.memory):
+        if contested:
             yield WakeAt(GUARANTEES, view.now_s + self.period_s)
 
     def _accounts(
@@ -146,37 +147,28 @@ class Guarantees(msgspec.Struct, frozen=True):
         if known is None:
             known = Account(now_s, used, 0.0, due, 0.0)
         owed = known.owed_gpu_s + min(known.due_gpus, due) * (now_s - memory.get(_SEEN, now_s))
-        if at_once and link.running < due - _SLACK:
-            return Account(now_s, used, 0.0, due, 1.0)
         ran = used - known.used_gpu_s
+        has_lacked = ran < owed * (1.0 - TOLERANCE_RATIO)
+        if at_once and due > _SLACK and (has_lacked or link.running < due - _SLACK):
+            return Account(now_s, used, 0.0, due, 1.0)
         is_over = now_s >= known.since_s + self.window_s
-        if known.favoured:
-            is_favoured = not is_over or ran <= owed * (1.0 + TOLERANCE_RATIO)
-            restart = is_over
-        else:
-            is_satisfied = ran >= owed * (1.0 - TOLERANCE_RATIO)
-            is_favoured = is_over and not is_satisfied
-            restart = is_over or is_satisfied
+        is_favoured = known.favoured > 0.0
+        if is_over:
+            is_favoured = ran <= owed * (1.0 + TOLERANCE_RATIO) if is_favoured else has_lacked
         if due <= _SLACK:
             is_favoured = False
-        if restart:
+        if is_over:
             return Account(now_s, used, 0.0, due, float(is_favoured))
         return Account(known.since_s, known.used_gpu_s, owed, due, float(is_favoured))
 
 
-def _competing(view: ClusterView) -> dict[str, bool]:
-    """Partitions in which two queues or more have jobs, and for each whether one of them could run more."""
+def _contested(view: ClusterView) -> set[str]:
+    """Partitions in which two queues or more have jobs."""
     parents = {(link.limit.parent, partition) for (_, partition), link in view.queues.items()}
-    busy: Counter[str] = Counter()
-    could_run_more: set[str] = set()
-    for key, link in view.queues.items():
-        if link.demand and key not in parents:
-            busy[key[1]] += 1
-            if link.running < min(link.demand, link.limit.max_gpus):
-                could_run_more.add(key[1])
-    return {
-        partition: partition in could_run_more for partition, count in busy.items() if count > 1
-    }
+    busy = Counter(
+        key[1] for key, link in view.queues.items() if link.demand and key not in parents
+    )
+    return {partition for partition, count in busy.items() if count > 1}
 
 
 def _demand(view: ClusterView, leaves: Iterable[QueueView]) -> dict[QueueName, float]:

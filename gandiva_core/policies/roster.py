@@ -8,14 +8,15 @@ stopped late or early.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from gandiva_core.model.job import JobPhase
 from gandiva_core.model.placement import Binding
 from gandiva_core.model.units import JobId, QueueKey, ServerId
 from gandiva_core.model.view import ClusterView, JobView, Memory, ServerView
 from gandiva_core.policies.devices import mask_of
-from gandiva_core.policies.shares import fill
+from gandiva_core.policies.favour import Tier
+from gandiva_core.policies.shares import fill, fill_in_tiers
 
 # Looked up once: an enum member costs a call each time, and a boundary asks for dozens.
 _RUNNING = JobPhase.RUNNING
@@ -27,6 +28,9 @@ SINCE = ""
 """The name under which a domain's balances say when they were struck; no job id is empty."""
 
 
+_WHOLE = 1.0 - 1e-9
+"""A share of all of the time."""
+
 _STEPS = 64.0
 """Distinguishable credits a quantum."""
 
@@ -37,6 +41,7 @@ class Seat:
     __slots__ = (
         "credit",
         "gpus",
+        "is_called",
         "is_kept",
         "is_pinned",
         "is_running",
@@ -73,6 +78,8 @@ class Seat:
         #: Nobody may stop it once it runs (`ClusterView.can_suspend`).
         self.is_staying = is_kept and (phase is _RUNNING or phase is _RESUMING)
         #: It has its devices for as long as it lives: there is nothing to share of them.
+        self.is_called = True
+        #: False while it is the turn of others in its queue, which has more residents than it may run (`turns`).
         since_s = job.run_since_s
         self.total_s = job.held_s if since_s is None else job.held_s + (now_s - since_s)
         #: Wall time it ever held its GPUs.
@@ -127,12 +134,17 @@ def seats_of(view: ClusterView, servers: Sequence[ServerView]) -> list[Seat]:
     return seats
 
 
-def grant_shares(seats: Sequence[Seat], servers: Sequence[ServerView]) -> None:
+def grant_shares(
+    seats: Sequence[Seat],
+    servers: Sequence[ServerView],
+    tiers: Mapping[QueueKey, Tier] | None = None,
+) -> None:
     """Water fill each server; a gang over several gets the smallest of its shares (G-31).
 
-    Who stays has its devices all the time; the others share what is left.
+    Who stays has its devices all the time; the others share what is left. While a queue here lacks what it is entitled
+    to, `tiers` say whose residents get their entitled time first.
     """
-    if len(servers) == 1 and not any(seat.is_staying for seat in seats):
+    if tiers is None and len(servers) == 1 and not any(seat.is_staying for seat in seats):
         claims = tuple([(seat.priority, seat.weight, seat.gpus) for seat in seats])
         for seat, share in zip(seats, fill(servers[0].server.gpus, claims), strict=True):
             seat.share = share
@@ -148,7 +160,12 @@ def grant_shares(seats: Sequence[Seat], servers: Sequence[ServerView]) -> None:
                 here[at].append((seat, count))
     for gpus, members in zip(left, here, strict=True):
         claims = tuple([(seat.priority, seat.weight, count) for seat, count in members])
-        for (seat, _), share in zip(members, fill(max(0, gpus), claims), strict=True):
+        if tiers is None:
+            granted = fill(max(0, gpus), claims)
+        else:
+            served = tuple([tiers[seat.queue] for seat, _ in members])
+            granted = fill_in_tiers(max(0, gpus), claims, served)
+        for (seat, _), share in zip(members, granted, strict=True):
             seat.share = min(seat.share, share)
 
 
@@ -185,15 +202,26 @@ def balances(seats: Sequence[Seat], now_s: float) -> dict[str, float]:
 
 
 def ranked(seats: Sequence[Seat], quantum_s: float) -> list[Seat]:
-    """The order of G-32: class, credit, longest not run, sequence; inside a class first who may not be stopped.
+    """The order of G-32: class, credit, longest not run, sequence.
+
+    Inside a class first who may not be stopped, then who is to run all of the time: a gang of share 1 that waits for a
+    quantum never gets it back. Last of all come those whose turn it is not.
 
     Credits count in steps of Q/64: a mini-batch's overrun must not decide a tie, or nobody could foresee the next
     boundary (G-35). Nothing is lost, since the rest stays in the balance.
     """
     steps = _STEPS / quantum_s
     keys = [
-        (-seat.priority, not seat.is_kept, -round(seat.credit * steps), seat.rested_at, at)
+        (
+            not seat.is_called,
+            -seat.priority,
+            not seat.is_kept,
+            seat.share < _WHOLE,
+            -round(seat.credit * steps),
+            seat.rested_at,
+            at,
+        )
         for at, seat in enumerate(seats)
     ]
     keys.sort()
-    return [seats[key[4]] for key in keys]
+    return [seats[key[6]] for key in keys]

@@ -36,6 +36,7 @@ from gandiva_core.messages.policy import Decisions
 from gandiva_core.model.job import JobPhase, JobSpec
 from gandiva_core.model.units import JobId, ServerId
 from gandiva_core.model.view import ClusterView, Memory, ServerView
+from gandiva_core.policies.favour import tiers
 from gandiva_core.policies.roster import (
     SINCE,
     Seat,
@@ -46,6 +47,14 @@ from gandiva_core.policies.roster import (
     strike,
 )
 from gandiva_core.policies.rotation import Floor, pick, rotate, seat_gangs
+from gandiva_core.policies.turns import (
+    CALLED,
+    TURN,
+    is_called,
+    next_turn,
+    partitions_with_turns,
+    waiting_in_turns,
+)
 
 SLICE = "slice/"
 
@@ -69,6 +78,8 @@ class TimeSlice(msgspec.Struct, frozen=True):
         match event:
             case TimerFired(key=key) if key.startswith(SLICE):
                 return self._turn(view, ServerId(key.removeprefix(SLICE)))
+            case TimerFired(key=key) if key.startswith(TURN):
+                return self._call(view, key.removeprefix(TURN))
             case ResidentsSwitched(stopped=stopped, started=started):
                 return self._answered(view, [*stopped, *started])
             case GangCommitted(job_id=job_id) | JobAdopted(job=JobSpec(job_id=job_id)):
@@ -105,8 +116,11 @@ class TimeSlice(msgspec.Struct, frozen=True):
 
     def _struck(self, view: ClusterView, floor: Floor, books: Iterable[Memory]) -> list[Seat]:
         seats = seats_of(view, floor.servers)
-        grant_shares(seats, floor.servers)
+        _grant(view, seats, floor.servers)
         strike(seats, books, view.now_s)
+        if view.queues:
+            for seat in seats:
+                seat.is_called = is_called(view, seat)
         return seats
 
     # ------------------------------------------------------------------ between boundaries
@@ -127,6 +141,7 @@ class TimeSlice(msgspec.Struct, frozen=True):
                 yield from self._tend(view, ids)
             else:
                 yield from self._begin_quantum(view, ids, servers)
+        yield from self._pass_on(view)
 
     def _begin_quantum(
         self, view: ClusterView, ids: Ids, servers: Sequence[ServerView]
@@ -154,6 +169,7 @@ class TimeSlice(msgspec.Struct, frozen=True):
         job = view.jobs.get(job_id)
         if job is not None and job.servers:
             yield from self._tend(view, view.domain(job.servers[0]))
+            yield from self._watch_turns(view)
 
     def _look_everywhere(self, view: ClusterView) -> Decisions:
         """After a departure, whose servers nobody names any more: every domain that has something to do."""
@@ -169,8 +185,46 @@ class TimeSlice(msgspec.Struct, frozen=True):
                 if ids[0] not in seen:
                     seen.add(ids[0])
                     yield from self._tend(view, ids)
+        yield from self._pass_on(view)
+        yield from self._watch_turns(view)
 
-    def _tend(self, view: ClusterView, ids: Ids) -> Decisions:
+    # ------------------------------------------------------------------ turns of a queue at its limit
+
+    def _watch_turns(self, view: ClusterView) -> Decisions:
+        """A queue that has more residents than it may run takes turns from now on."""
+        for partition in partitions_with_turns(view):
+            if TURN + partition not in view.wakes:
+                yield WakeAt(TURN + partition, view.now_s + self.quantum_s)
+
+    def _call(self, view: ClusterView, partition: str) -> Decisions:
+        """Whose turn it is now; those that yield are stopped, those that are called start as room is given up."""
+        turn = next_turn(view, partition, self.quantum_s)
+        if turn is None:
+            yield from _forget(view, TURN + partition)
+            yield from _forget(view, CALLED + partition)
+            yield from self._look_everywhere(view)
+            return
+        yield Remember(TURN + partition, turn.book)
+        yield Remember(CALLED + partition, turn.called)
+        leaving: dict[ServerId, list[JobId]] = {}
+        for job_id in turn.leaving:
+            first = view.domain(view.jobs[job_id].servers[0])[0]
+            leaving.setdefault(first, []).append(job_id)
+        for yielding in leaving.values():
+            yield Switch(suspend=tuple(yielding))
+        yield from self._pass_on(view)
+        yield WakeAt(TURN + partition, view.now_s + self.quantum_s)
+
+    def _pass_on(self, view: ClusterView) -> Decisions:
+        """What queues at their limits may run goes to whoever is called, and only then to others of them."""
+        for is_spare in (False, True):
+            for ids in waiting_in_turns(view, is_called_now=not is_spare):
+                if _has_idle([view.servers[i] for i in ids]):
+                    yield from self._tend(view, ids, is_spare=is_spare)
+
+    # ------------------------------------------------------------------ one domain
+
+    def _tend(self, view: ClusterView, ids: Ids, *, is_spare: bool = False) -> Decisions:
         """Start, keep or end the slicing of a domain, and fill its free devices."""
         floor = Floor(view, ids)
         if _is_sliced(floor.servers):
@@ -180,7 +234,7 @@ class TimeSlice(msgspec.Struct, frozen=True):
             for server_id in ids:
                 yield from _forget(view, SLICE + server_id)
         if any(floor.free):
-            yield from self._fill(view, floor)
+            yield from self._fill(view, floor, is_spare=is_spare)
 
     def _keep_books(self, view: ClusterView, floor: Floor) -> Decisions:
         """Every resident of a sliced domain has a balance, in one book, and a boundary is set."""
@@ -195,7 +249,7 @@ class TimeSlice(msgspec.Struct, frozen=True):
         books = books or _books_of(view, seats)
         # Newcomers start at 0, and the shares before they came count: what was earned was earned among the others.
         old = [seat for seat in seats if any(seat.job_id in known for known in books)]
-        grant_shares(old, floor.servers)
+        _grant(view, old, floor.servers)
         strike(old, books, view.now_s)
         for other in others:
             yield Remember(other, {})
@@ -217,11 +271,18 @@ class TimeSlice(msgspec.Struct, frozen=True):
                 latest_s = max(latest_s, seat.job.run_since_s)
         return max(view.now_s, latest_s + self.quantum_s)
 
-    def _fill(self, view: ClusterView, floor: Floor) -> Decisions:
-        """Work conservation: whoever waits and fits on free devices starts now (G-32's order)."""
+    def _fill(self, view: ClusterView, floor: Floor, *, is_spare: bool) -> Decisions:
+        """Work conservation: whoever waits and fits on free devices starts now (G-32's order).
+
+        Those whose turn it is not only where there is room to spare.
+        """
         book = view.memory.get(SLICE + floor.ids[0])
         seats = self._struck(view, floor, () if book is None else (book,))
-        waiting = [seat for seat in seats if not seat.is_running and not seat.is_pinned]
+        waiting = [
+            seat
+            for seat in seats
+            if not seat.is_running and not seat.is_pinned and (is_spare or seat.is_called)
+        ]
         if not waiting:
             return
         counts = [mask.bit_count() for mask in floor.free]
@@ -230,6 +291,12 @@ class TimeSlice(msgspec.Struct, frozen=True):
         entering = [seat for seat in waiting if seat in chosen]
         if entering:
             yield Switch(run=tuple(seat_gangs(floor, entering, list(floor.free))))
+
+
+def _grant(view: ClusterView, seats: Sequence[Seat], servers: Sequence[ServerView]) -> None:
+    """Shares as G-31 has them, or as guarantees demand while a queue here lacks what it is entitled to."""
+    served = tiers(view, [seat.queue for seat in seats]) if view.queues else None
+    grant_shares(seats, servers, served)
 
 
 def _is_sliced(servers: Iterable[ServerView]) -> bool:

@@ -19,9 +19,10 @@ import msgspec
 from gandiva_core.model.job import JobPhase
 from gandiva_core.model.units import JobId, QueueKey, ServerId
 from gandiva_core.model.view import ClusterView, Memory, QueueView
-from gandiva_core.policies.limits import RunningRoom, key_of
+from gandiva_core.policies.limits import key_of
 from gandiva_core.policies.roster import Seat, balances, ranked, seats_of, strike
-from gandiva_core.policies.rotation import pick
+from gandiva_core.policies.rotation import Floor, pick
+from gandiva_core.policies.shares import fill
 
 TURN = "turn/"
 CALLED = "called/"
@@ -55,16 +56,15 @@ def next_turn(view: ClusterView, partition: str, quantum_s: float) -> Turn | Non
     limited = {key: link for key, link in _at_limit(view).items() if key[1] == partition}
     if not limited:
         return None
-    hosts = sorted(_hosts(view, limited))
-    servers = [view.servers[server_id] for server_id in hosts]
-    seats = [seat for seat in seats_of(view, servers) if _tightest(view, seat, limited) is not None]
+    floor = Floor(view, sorted(_hosts(view, limited)))
+    everybody = seats_of(view, floor.servers)
+    seats = [seat for seat in everybody if _tightest(view, seat, limited) is not None]
     _grant(view, seats, limited)
     book = view.memory.get(TURN + partition)
     strike(seats, () if book is None else (book,), view.now_s)
     remembered = balances(seats, view.now_s)
-    running = [(seat.queue, seat.gpus) for seat in seats if seat.is_running]
-    counts = [server.server.gpus for server in servers]
-    chosen = pick(ranked(seats, quantum_s), counts, RunningRoom(view, running))
+    room = floor.limits(everybody, can_stop=True)
+    chosen = pick(ranked(seats, quantum_s), floor.open_counts(everybody), room)
     called = {
         str(seat.job_id): float(seat in chosen or seat.is_staying or seat.is_pinned)
         for seat in seats
@@ -118,9 +118,10 @@ def _at_limit(view: ClusterView) -> dict[QueueKey, QueueView]:
         return {}
     is_all = not any(named for _, named in view.queues)
     gpus: dict[str, int] = {}
-    for state in view.servers.values():
-        partition = "" if is_all else state.server.partition
-        gpus[partition] = gpus.get(partition, 0) + state.server.gpus
+    for kind in view.kinds:
+        server = kind[0].server
+        partition = "" if is_all else server.partition
+        gpus[partition] = gpus.get(partition, 0) + server.gpus * len(kind)
     return {
         key: link for key, link in over.items() if link.limit.max_gpus < gpus.get(key[1], 0) - 1e-9
     }
@@ -147,11 +148,22 @@ def _tightest(
 
 
 def _part(link: QueueView) -> float:
-    return math.floor(link.limit.max_gpus + 1e-9) / link.resident
+    return _devices(link) / link.resident
+
+
+def _devices(link: QueueView) -> int:
+    """Whole devices that a queue may run."""
+    return math.floor(link.limit.max_gpus + 1e-9)
 
 
 def _grant(view: ClusterView, seats: Iterable[Seat], limited: Mapping[QueueKey, QueueView]) -> None:
-    """Every resident of a queue is owed the same part of the time: what its queue may run of what lives in it."""
+    """What a queue may run is divided among its residents by weight, as a server's devices are (G-31)."""
+    members: dict[QueueKey, list[Seat]] = {}
     for seat in seats:
         link = _tightest(view, seat, limited)
-        seat.share = 1.0 if link is None or seat.is_staying else min(1.0, _part(link))
+        if link is not None:
+            members.setdefault(key_of(link), []).append(seat)
+    for key, crowd in members.items():
+        claims = tuple([(seat.priority, seat.weight, seat.gpus) for seat in crowd])
+        for seat, share in zip(crowd, fill(_devices(limited[key]), claims), strict=True):
+            seat.share = 1.0 if seat.is_staying else share

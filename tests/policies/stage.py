@@ -54,6 +54,11 @@ class Stage:
         assert not refusals
         return self
 
+    def tell(self, event: e.Event) -> Stage:
+        """Something happens outside, and then whatever follows at the same time."""
+        self.world.tell(event)
+        return self.run(event.at_s)
+
     def placements(self) -> list[tuple[str, str, str]]:
         """(job, step, servers) of every Place, in order; a server is named once."""
         return [
