@@ -109,26 +109,28 @@ class Guarantees(msgspec.Struct, frozen=True):
 
     def _watch(self, view: ClusterView) -> Decisions:
         """Look from now on, where queues compete."""
-        if GUARANTEES not in view.wakes and _contested(view):
+        if GUARANTEES not in view.wakes and _is_contested(view):
             yield WakeAt(GUARANTEES, view.now_s + self.period_s)
 
     def _look(self, view: ClusterView, *, at_once: bool) -> Decisions:
         """Bring every account up to date; whoever lacks for long enough, or `at_once`, is favoured."""
-        contested = _contested(view)
+        is_contested = False
         for partition in sorted({partition for _, partition in view.queues}):
-            accounts: dict[QueueName, Account] = {}
-            if partition in contested:
-                accounts = self._accounts(view, partition, at_once=at_once)
+            accounts = self._accounts(view, partition, at_once=at_once)
+            is_contested = is_contested or bool(accounts)
             yield from _keep_accounts(view, partition, accounts)
             yield from _keep_order(view, partition, accounts)
-        if contested:
+        if is_contested:
             yield WakeAt(GUARANTEES, view.now_s + self.period_s)
 
     def _accounts(
         self, view: ClusterView, partition: str, *, at_once: bool
     ) -> dict[QueueName, Account]:
+        """Up to date; none where not two queues have jobs that could run."""
         leaves = leaves_of(view, partition)
         demand = _demand(view, leaves)
+        if sum(gpus > 0 for gpus in demand.values()) < 2:
+            return {}
         limits = [link.limit for key, link in view.queues.items() if key[1] == partition]
         entitled = entitlements(limits, demand, _gpus(view, partition))
         memory = view.memory.get(f"{GUARANTEES}/{partition}", {})
@@ -162,13 +164,13 @@ class Guarantees(msgspec.Struct, frozen=True):
         return Account(known.since_s, known.used_gpu_s, owed, due, float(is_favoured))
 
 
-def _contested(view: ClusterView) -> set[str]:
-    """Partitions in which two queues or more have jobs."""
+def _is_contested(view: ClusterView) -> bool:
+    """Whether in some partition two queues or more have jobs."""
     parents = {(link.limit.parent, partition) for (_, partition), link in view.queues.items()}
     busy = Counter(
         key[1] for key, link in view.queues.items() if link.demand and key not in parents
     )
-    return {partition for partition, count in busy.items() if count > 1}
+    return any(count > 1 for count in busy.values())
 
 
 def _demand(view: ClusterView, leaves: Iterable[QueueView]) -> dict[QueueName, float]:

@@ -218,8 +218,8 @@ class Reactive(msgspec.Struct, frozen=True):
 
     def _has_waited(self, view: ClusterView, job: JobView) -> bool:
         """Long enough, or in a queue that lacks what it is entitled to (DESIGN §4)."""
-        waited_s = view.now_s - job.queued_since_s
-        return waited_s >= self.starving_after_s or is_favoured(view, job.spec)
+        due_s = job.queued_since_s + self.starving_after_s
+        return view.now_s >= due_s or is_favoured(view, job.spec)
 
     def _watch(self, view: ClusterView) -> Decisions:
         """Note which heads starve, and wake when the next one will."""
