@@ -183,7 +183,7 @@ def _demand(view: ClusterView, leaves: Iterable[QueueView]) -> dict[QueueName, f
         chain = view.chain(spec.queue, spec.partition)
         if not chain or chain[0].limit.partition not in partitions:
             continue
-        ask = (spec.queue, spec.partition, spec.workers)
+        ask = (spec.queue, spec.partition, spec.only_on, spec.workers)
         if ask not in judged:
             judged[ask] = can_ever_run(view, spec)
         if not judged[ask] and chain[0].limit.name in demand:
