@@ -16,9 +16,10 @@ from tests.policies.stage import FOR_EVER_S, Stage, arriving
 Q = 60.0
 QUEUES = (
     QueueLimit(QueueName("root"), 4, 4),
-    QueueLimit(QueueName("root.a"), 2, 4, "root"),
-    QueueLimit(QueueName("root.b"), 2, 4, "root"),
+    QueueLimit(QueueName("root.a"), 1.5, 4, "root"),
+    QueueLimit(QueueName("root.b"), 2.5, 4, "root"),
 )
+"""Guarantees are what three and five of eight equal jobs get anyway, so that nobody is favoured after ten minutes."""
 EIGHT = [job(name, queue="root.a" if name in "abc" else "root.b") for name in "abcdefgh"]
 CONFIGURED = [e.QueuesConfigured(0.0, QUEUES)]
 
