@@ -12,8 +12,10 @@ from gandiva_core.messages.events import (
     GangCommitted,
     GangRefused,
     JobFailed,
+    JobFinished,
     JobSubmitted,
     QueuesConfigured,
+    ResidentsSwitched,
     ServerLost,
 )
 from gandiva_core.model.cluster import Cluster, QueueLimit
@@ -140,6 +142,38 @@ def test_queues_of_the_cluster_file_bound_what_runs(opener: Opener, tmp_path: Pa
     assert told.queues == queues
     assert len(played.ends) == 4
     assert played.makespan_s >= 200.0
+
+
+def test_a_queue_of_half_the_gpus_never_runs_more_than_half(opener: Opener, tmp_path: Path) -> None:
+    """DESIGN §4 at a height of four: its containers are many more, its running devices four of eight."""
+    queues = (
+        QueueLimit(QueueName("root"), 8.0, 8.0),
+        QueueLimit(QueueName("root.half"), 4.0, 4.0, "root"),
+        QueueLimit(QueueName("root.rest"), 4.0, 8.0, "root"),
+    )
+    cluster = Cluster("two queues", small_cluster().servers, queues)
+    jobs = [planned(job(f"h{n}", 1 + n % 2, queue="root.half"), 400.0, float(n)) for n in range(9)]
+    jobs += [planned(job(f"r{n}", 1, queue="root.rest"), 400.0, float(n)) for n in range(9)]
+    played = play(opener, "gandiva", jobs, cluster, tmp_path)
+    assert len(played.ends) == 18
+    gpus = {str(each.spec.job_id): each.spec.gpus for each in jobs}
+    resident: set[str] = set()
+    running: set[str] = set()
+    most = {"resident": 0, "running": 0}
+    for event in played.events:
+        if isinstance(event, GangCommitted):
+            resident.add(event.job_id)
+        elif isinstance(event, ResidentsSwitched):
+            running.difference_update(job_id for job_id, _ in event.stopped)
+            running.update(job_id for job_id, _ in event.started)
+        elif isinstance(event, JobFinished):
+            resident.discard(event.job_id)
+            running.discard(event.job_id)
+        for name, found in (("resident", resident), ("running", running)):
+            half = sum(gpus[job_id] for job_id in found if job_id.startswith("h"))
+            most[name] = max(most[name], half)
+    assert most["running"] == 4
+    assert most["resident"] > 8
 
 
 def with_user(spec: JobSpec, user: str) -> JobSpec:
