@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import msgspec
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -12,12 +11,11 @@ from gandiva_core.conformance.scenario import Scenario, scenarios
 from gandiva_core.engine.engine import Engine
 from gandiva_core.messages import events as e
 from gandiva_core.messages.effects import ReleaseGang
-from gandiva_core.messages.policy import Outcome, Policy
+from gandiva_core.messages.policy import Outcome
 from gandiva_core.model.cluster import QueueLimit
 from gandiva_core.model.job import JobPhase
 from gandiva_core.model.units import JobId, QueueName
 from gandiva_core.policies.gandiva import create
-from tests.stateful.chaos import RandomPolicy
 
 HALF = QueueName("root.half")
 
@@ -80,16 +78,13 @@ def halved(scenario: Scenario) -> Scenario:
     )
 
 
-@pytest.mark.parametrize(
-    "policy", [create(Settings(), {}), RandomPolicy()], ids=["gandiva", "random"]
-)
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(scenario=scenarios(), draw=st.data())
-def test_it_never_runs_more(policy: Policy, scenario: Scenario, draw: st.DataObject) -> None:
-    """Whatever is asked, lost, killed and reclaimed, with a policy that wishes at random too."""
+def test_it_never_runs_more(scenario: Scenario, draw: st.DataObject) -> None:
+    """Whatever is asked, lost, killed and reclaimed; a policy that wishes at random has `test_engine_machine`."""
     partition = draw.draw(st.sampled_from(sorted({each.partition for each in scenario.servers})))
     scenario = halved(scenario)
-    engine = Engine(policy, Settings(), check="full")
+    engine = Engine(create(Settings(), {}), Settings(), check="full")
     account = Account(
         engine,
         {
