@@ -78,7 +78,7 @@ def halved(scenario: Scenario) -> Scenario:
     )
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(scenario=scenarios(), draw=st.data())
 def test_it_never_runs_more(scenario: Scenario, draw: st.DataObject) -> None:
     """Whatever is asked, lost, killed and reclaimed; a policy that wishes at random has `test_engine_machine`."""
