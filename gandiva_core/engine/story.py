@@ -117,6 +117,10 @@ _TOLD: dict[type, Callable[[Any], tuple[str, str]]] = {
         "refused",
         _joined("containers refused", event.code, event.detail),
     ),
+    e.ReclaimAsked: lambda event: (
+        "reclaim",
+        f"the preemption monitor would have killed containers for {event.gpus} GPUs",
+    ),
     e.GangBroken: lambda event: ("broken", _joined("lost a worker, restarts", event.reason)),
     e.MinibatchesReached: lambda event: ("progress", f"{event.minibatches} mini-batches done"),
     e.ContainersHeld: lambda event: (

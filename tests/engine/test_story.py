@@ -63,6 +63,7 @@ def test_story_of_a_stock_arms_job() -> None:
         e.ContainersHeld(1.0, JobId("j"), 3, 4),
         e.GangCommitted(2.0, JobId("j"), ("c",) * 4),
         e.MinibatchesReached(3.0, JobId("j"), 100),
+        e.ReclaimAsked(3.0, JobId("j"), 2),
         e.GangBroken(4.0, JobId("j"), "preempted"),
         e.JobFailed(5.0, JobId("j"), "gone"),
         e.JobFinished(6.0, JobId("k")),
@@ -73,8 +74,11 @@ def test_story_of_a_stock_arms_job() -> None:
         StoryLine(1.0, 3, "holding", "holds 3 of 4 GPUs, waits"),
         StoryLine(2.0, 4, "committed", "all 4 containers are there"),
         StoryLine(3.0, 5, "progress", "100 mini-batches done"),
-        StoryLine(4.0, 6, "broken", "lost a worker, restarts: preempted"),
-        StoryLine(5.0, 7, "failed", "failed: gone"),
+        StoryLine(
+            3.0, 6, "reclaim", "the preemption monitor would have killed containers for 2 GPUs"
+        ),
+        StoryLine(4.0, 7, "broken", "lost a worker, restarts: preempted"),
+        StoryLine(5.0, 8, "failed", "failed: gone"),
     ]
 
 

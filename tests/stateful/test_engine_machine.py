@@ -29,6 +29,7 @@ QUEUES = (
     QueueLimit(QueueName("root"), 14, 14),
     QueueLimit(QueueName("root.default"), 7, 14, "root"),
     QueueLimit(QueueName("root.small"), 2, 4, "root"),
+    QueueLimit(QueueName("root.off"), 1, 5, "root", mechanisms_off=("slicing",)),
 )
 WAITING = (JobPhase.QUEUED, JobPhase.COMMITTING)
 NUMBERS = st.integers(0, 1 << 16)
@@ -78,7 +79,7 @@ class EngineMachine(RuleBasedStateMachine):
 
     @rule(
         workers=st.lists(st.integers(1, 4), min_size=1, max_size=4),
-        queue=st.sampled_from(["root.default", "root.small", "root.default.unknown"]),
+        queue=st.sampled_from(["root.default", "root.small", "root.off", "root.default.unknown"]),
         weight=st.sampled_from([1.0, 2.0]),
         priority=st.integers(0, 1),
     )
@@ -118,7 +119,7 @@ class EngineMachine(RuleBasedStateMachine):
             assert found.servers == servers
             assert sequence in (None, found.sequence)
 
-    @rule(seconds=st.sampled_from([0.5, 7.0, 61.0]))
+    @rule(seconds=st.sampled_from([0.5, 7.0, 61.0, 700.0]))
     def wait(self, seconds: float) -> None:
         self.now_s += seconds
 
@@ -188,7 +189,10 @@ class EngineMachine(RuleBasedStateMachine):
         self.send(e.JobFinished(self.now_s, job_id))
         assert job_id not in self.engine.view.jobs
 
-    @rule(number=NUMBERS, kind=st.sampled_from(["fail", "kill", "break", "lose", "lose", "less"]))
+    @rule(
+        number=NUMBERS,
+        kind=st.sampled_from(["fail", "kill", "break", "reclaim", "lose", "lose", "less"]),
+    )
     def fault(self, number: int, kind: str) -> None:
         """One of what goes wrong: a job's end, a worker's, a server's, a server that comes back smaller."""
         job_id = self.some_job(number, *JobPhase)
@@ -200,6 +204,8 @@ class EngineMachine(RuleBasedStateMachine):
             self.send(e.JobKilled(at_s, job_id))
         elif kind == "break":
             self.send(e.GangBroken(at_s, job_id, "a worker died"))
+        elif kind == "reclaim":
+            self.send(e.ReclaimAsked(at_s, job_id, 1))
         elif kind == "lose":
             self.send(e.ServerLost(at_s, each.server_id, "gone"))
         else:
@@ -239,7 +245,7 @@ class EngineMachine(RuleBasedStateMachine):
     def administer(self, number: int, limit: float, is_off: bool, is_move: bool) -> None:
         """A job moves to another queue, or a queue gets another limit, or is not to be sliced any more."""
         if is_move:
-            queue = QUEUES[1 + number % 2].name
+            queue = QUEUES[1 + number % 3].name
             self.send(e.JobMoved(self.now_s, self.some_job(number, *JobPhase), queue))
         else:
             rows = list(QUEUES)

@@ -30,6 +30,7 @@ _WORDS = {
     "gpus": "needs {need} at once, {number} are free in {where} ({have})",
     "locality": "needs {need} on the hosts it insists on, {have}",
     "queue-limit": "needs {need}, its queue holds {have}",
+    "guarantees": "needs {need}, there are {have}",
     "host-memory": "needs {need} of memory on one node, {have} are free",
     "vcores": "needs {need} on one node, {have} are free",
     "broken": "starts again: {have}",
