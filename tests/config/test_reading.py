@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from gandiva_core.config.keys import BY_NAME, KEYS, PREFIX, Reader
-from gandiva_core.config.reading import Located, environment_source, problems, read_settings
+from gandiva_core.config.reading import (
+    Located,
+    environment_source,
+    problems,
+    read_settings,
+    unread_environment,
+)
 from gandiva_core.config.settings import Settings
 from gandiva_core.model.errors import InputError
 
@@ -126,3 +132,17 @@ def test_any_text_gives_settings_or_one_clear_error(values: dict[str, str]) -> N
         assert all(problem.place.startswith("f.xml:1") for problem in told)
     else:
         assert read_settings(source).height_max >= 1
+
+
+def test_an_environment_variable_that_nobody_reads_is_named_with_the_likely_one() -> None:
+    environment = {
+        "GANDIVA_QUANTUM_MS": "1",
+        "GANDIVA_QANTUM_MS": "2",
+        "GANDIVA_FAVOURITE_COLOUR": "red",
+        "GANDIVA_DEBUG": "1",
+        "PATH": "/bin",
+    }
+    assert unread_environment(environment) == [
+        "GANDIVA_FAVOURITE_COLOUR",
+        "GANDIVA_QANTUM_MS (GANDIVA_QUANTUM_MS?)",
+    ]

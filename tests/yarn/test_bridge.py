@@ -84,10 +84,13 @@ class Core:
         """The core's events since the last call."""
         return self.translator.translate(self.rm.take_events(), 1.0)
 
+    def order(self, name: str, count: int) -> CommitGang:
+        """A gang on the one server."""
+        return CommitGang(1, JobId(name), (self.server,) * count, (GPU,) * count)
+
     def commit(self, name: str, count: int) -> list[Event]:
         """Order a gang."""
-        effect = CommitGang(1, JobId(name), (self.server,) * count, (GPU,) * count)
-        written = self.desk.write([effect], 1.0)
+        written = self.desk.write([self.order(name, count)], 1.0)
         return [*written.refused, *self.desk.book(self.rm.apply(written.orders), 1.0)]
 
 

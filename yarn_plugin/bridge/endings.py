@@ -31,22 +31,36 @@ _LOST_SIGHT = -1000
 _FINISHED = frozenset({"FINISHED", "SUCCEEDED", "ENDED"})
 
 
-def node_removed(register: Register, node: str, at_s: float) -> Iterator[Event]:
-    """A node is gone with all that is on it; gangs with a container there have to be asked for again."""
+def node_removed(
+    register: Register, node: str, ended: Container[str], at_s: float
+) -> Iterator[Event]:
+    """A node is gone; gangs that lost a container there have to be asked for again.
+
+    Args:
+        register: of the bridge.
+        node: its id.
+        ended: containers there that ended with it. The ResourceManager tells each: one that it does not tell was made
+            after the node had come back already, and waits for the core to hear of that.
+        at_s: the time of the events.
+    """
     server = register.drop_server(node)
     if server is None:
         return
     yield ServerLost(at_s, server.server_id, "its NodeManager is gone")
     for app, gang in list(register.gangs()):
         here = [member for member in gang.members if member.container and member.node == node]
-        for member in here:
+        lost = [m for m in here if m.exit_status is not None or m.container in ended]
+        if here and not lost:
+            register.scatter(app, gang)
+        for member in lost:
             register.lose(gang, member)
         if here and gang.is_piece and len(gang.members) == 1:
             # Nobody asked the core for it, nor will ask again.
             register.remove(app, gang)
-            yield JobFailed(at_s, gang.job_id, f"{node} was lost")
+            failed = JobFailed(at_s, gang.job_id, f"{node} was lost")
+            yield failed if lost else JobKilled(at_s, gang.job_id)
     for app in register.apps.values():
-        for stray in [stray for stray in app.strays.values() if stray.node == node]:
+        for stray in [stray for stray in app.strays.values() if stray.container in ended]:
             del app.strays[stray.container]
 
 
@@ -55,16 +69,8 @@ def nodes_missing(register: Register, nodes: Container[str], at_s: float) -> Ite
 
     So nothing of a gang that was there is given back: what is left of it can be adopted.
     """
-    gone = [node for node in register.servers if node not in nodes]
-    torn = [
-        gang
-        for _, gang in register.gangs()
-        if any(member.container and member.node in gone for member in gang.members)
-    ]
-    for node in gone:
-        yield from node_removed(register, node, at_s)
-    for gang in torn:
-        register.forget_containers(gang)
+    for node in [node for node in register.servers if node not in nodes]:
+        yield from node_removed(register, node, (), at_s)
 
 
 def application_ended(

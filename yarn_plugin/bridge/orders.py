@@ -88,6 +88,8 @@ class OrderDesk:
         if found is None:
             return ()
         app, gang = found
+        if gang.phase is GangPhase.HELD:
+            return ()  # found whole again, since the event that broke it; the core is about to hear of it
         if not app.scope.places(app.queue, gang.site.label):
             return list(self._let_be(app, gang, at_s))
         live = tuple(gang.live)

@@ -73,6 +73,8 @@ class Translator:
     _soft: deque[tuple[str, Gang]] = field(default_factory=deque)
     _touched: dict[str, None] = field(default_factory=dict)
     """Applications whose strays are adopted at the end of a batch: what comes together belongs together."""
+    _ended: frozenset[str] = frozenset()
+    """Containers of this batch that ended because their node did: told by the node's event, whichever comes first."""
     _resting: dict[str, float] = field(default_factory=dict)
     """Applications whose asks are taken to rest at a time, unless they change."""
 
@@ -89,13 +91,17 @@ class Translator:
             now_s: the time of all of them; None takes each one's own stamp.
         """
         leaving = {event.node for event in events if isinstance(event, wire.NodeRemoved)}
+        self._ended = frozenset(
+            event.container
+            for event in events
+            if isinstance(event, wire.ContainerCompleted) and event.node in leaving
+        )
         out: list[Event] = []
         at_s = 0.0 if now_s is None else now_s
         for event in events:
             at_s = event.at_ms / 1000.0 if now_s is None else now_s
-            if isinstance(event, wire.ContainerCompleted) and event.node in leaving:
-                continue  # told by the node's own event, whichever comes first
-            out.extend(self._one(event, at_s))
+            if not isinstance(event, wire.ContainerCompleted) or event.container not in self._ended:
+                out.extend(self._one(event, at_s))
         for app_id in list(self._touched):
             out.extend(self._adopt(app_id, at_s))
         return out
@@ -107,7 +113,7 @@ class Translator:
             case wire.NodeAdded() | wire.NodeUpdated():
                 return self._node(event, at_s)
             case wire.NodeRemoved():
-                return node_removed(self.register, event.node, at_s)
+                return self._node_removed(event.node, at_s)
             case wire.Resync():
                 return self._resync(event, at_s)
             case wire.Settings():
@@ -142,7 +148,7 @@ class Translator:
 
     def _node(self, event: NodeFacts, at_s: float) -> Iterator[Event]:
         if getattr(event, "state", "") in _NODE_LEFT:
-            yield from node_removed(self.register, event.node, at_s)
+            yield from self._node_removed(event.node, at_s)
             return
         before = self.register.servers.get(event.node)
         if before is None and event.gpus <= 0:
@@ -153,6 +159,10 @@ class Translator:
             yield ServerJoined(at_s, server)
         if before is None:
             yield from self._room_for(event.node, at_s)
+
+    def _node_removed(self, node: str, at_s: float) -> Iterator[Event]:
+        yield from node_removed(self.register, node, self._ended, at_s)
+        self._touched.update((key, None) for key, app in self.register.apps.items() if app.strays)
 
     def _room_for(self, node: str, at_s: float) -> Iterator[Event]:
         """A node is new: containers may have waited for it, and asks that insist on it."""

@@ -167,7 +167,8 @@ def test_a_lost_answer_is_found_in_the_snapshot_and_the_job_keeps_its_name() -> 
     )
     assert adopted(events) == [(APP, ("c1", "c2"))]
     assert len(events) == 1
-    assert cluster.desk.write([ReleaseGang(3, JobId(APP), "x")], 2.0).orders != ()
+    gang = cluster.register.apps[APP].gangs[JobId(APP)]
+    assert gang.live == ["c1", "c2"]
 
 
 def test_an_order_that_was_lost_itself_changes_nothing() -> None:
@@ -243,6 +244,20 @@ def test_an_application_that_a_snapshot_missed_comes_back_under_names_of_its_own
     assert adopted(cluster.tell(recovered("c1"))) == [(f"{APP}#2", ("c1",))]
 
 
+def test_a_node_that_left_and_came_back_unnoticed_keeps_what_was_made_on_it_since() -> None:
+    """The order was carried out on the node that had come back, before the core heard that it had left."""
+    cluster = held_gang()
+    old = wire.ContainerCompleted(app=APP, container="c0", node="n1:1", exit_status=-100)
+    events = cluster.tell(old, wire.NodeRemoved(node="n1:1"), node_added(1))
+    assert [type(event).__name__ for event in events] == [
+        "ServerLost",
+        "ServerJoined",
+        "JobAdopted",
+    ]
+    assert adopted(events) == [(APP, ("c1", "c2"))]
+    assert cluster.desk.write([ReleaseGang(5, JobId(APP), "lost")], 3.0).orders == ()
+
+
 # ---------------------------------------------------------------------- snapshots of what is known
 
 
@@ -300,7 +315,8 @@ def test_where_nothing_is_adopted_nobody_waits_and_containers_count() -> None:
     events = cluster.tell(allocated("c1"), allocated("c2", "n2:1"))
     assert adopted(events) == [(APP, ("c1",)), (f"{APP}#2", ("c2",))]
     assert cluster.ends("c1", 1) == [JobFailed(2.0, JobId(APP), "container ended with status 1")]
-    lost = cluster.tell(wire.NodeRemoved(node="n2:1"), at_s=3.0)
+    gone = wire.ContainerCompleted(app=APP, container="c2", node="n2:1", exit_status=-100)
+    lost = cluster.tell(gone, wire.NodeRemoved(node="n2:1"), at_s=3.0)
     assert lost[1:] == [JobFailed(3.0, JobId(f"{APP}#2"), "n2:1 was lost")]
 
 
