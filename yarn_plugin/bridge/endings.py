@@ -89,6 +89,25 @@ def application_ended(
     del register.apps[app_id]
 
 
+def withdrawn(register: Register, app: Application, at_s: float) -> Iterator[Event]:
+    """Jobs leave whose asks are no longer there."""
+    for gang in app.withdrawn():
+        del register.app_of[gang.job_id]
+        yield JobKilled(at_s, gang.job_id)
+
+
+def prioritised(
+    register: Register, app: Application, priority: int, at_s: float
+) -> Iterator[Event]:
+    """What waits will do so anew under another priority; what has its containers keeps its place."""
+    if priority == app.priority:
+        return
+    app.priority = priority
+    for gang in [gang for gang in app.gangs.values() if gang.phase is GangPhase.WAITING]:
+        register.remove(app, gang)
+        yield JobKilled(at_s, gang.job_id)
+
+
 def new_attempt(app: Application, attempt: str, at_s: float) -> Iterator[Event]:
     """An application master was started again: what it let go is asked for anew, what it keeps goes on."""
     app.attempt = attempt

@@ -28,7 +28,9 @@ from yarn_plugin.bridge.endings import (
     new_attempt,
     node_removed,
     nodes_missing,
+    prioritised,
     vanished,
+    withdrawn,
 )
 from yarn_plugin.bridge.gangs import Application, Gang, GangPhase, GangRule, gang_rule
 from yarn_plugin.bridge.register import NodeFacts, Register, server_of
@@ -206,31 +208,16 @@ class Translator:
         yield from self._adopt(event.app, at_s)  # what was served is no ask that was withdrawn
         is_other = event.app_priority is not None and event.app_priority != app.priority
         if event.app_priority is not None:
-            yield from self._prioritised(app, event.app_priority, at_s)
+            yield from prioritised(self.register, app, event.app_priority, at_s)
         app.replace_asks(event.asks)
         yield from self._reconcile(event.app, app, at_s, settled=is_other)
-
-    def _prioritised(self, app: Application, priority: int, at_s: float) -> Iterator[Event]:
-        """What waits does so anew under another priority; what has its containers keeps its place."""
-        if priority == app.priority:
-            return
-        app.priority = priority
-        waiting = [gang for gang in app.gangs.values() if gang.phase is GangPhase.WAITING]
-        for gang in waiting:
-            self.register.remove(app, gang)
-            yield JobKilled(at_s, gang.job_id)
 
     def _reconcile(
         self, app_id: str, app: Application, at_s: float, *, settled: bool = False
     ) -> Iterator[Event]:
-        yield from self._drop_withdrawn(app, at_s)
+        yield from withdrawn(self.register, app, at_s)
         app.renewed()
         yield from self._form(app_id, app, at_s, settled=settled)
-
-    def _drop_withdrawn(self, app: Application, at_s: float) -> Iterator[Event]:
-        for gang in app.withdrawn():
-            del self.register.app_of[gang.job_id]
-            yield JobKilled(at_s, gang.job_id)
 
     def _form(
         self, app_id: str, app: Application, at_s: float, *, settled: bool
@@ -289,7 +276,7 @@ class Translator:
         app = self.register.apps.get(app_id)
         if app is not None:
             yield from adopt(self.register, app_id, at_s)
-            yield from self._drop_withdrawn(app, at_s)
+            yield from withdrawn(self.register, app, at_s)
 
     def _reclaim(self, event: wire.ReclaimAsked, at_s: float) -> Iterator[Event]:
         job_id = self.register.job_of.get(event.container)
@@ -390,7 +377,6 @@ class Translator:
             app.queue = seen.queue
             for job_id in app.gangs:
                 yield JobMoved(at_s, job_id, QueueName(seen.queue))
-        yield from self._prioritised(app, seen.priority, at_s)
         app.replace_asks(seen.asks)
         live = frozenset(container.container for container in seen.containers)
         for gang in list(app.gangs.values()):
@@ -401,6 +387,7 @@ class Translator:
                 self._stray(seen.app, app, container)
         self._touched.pop(seen.app, None)
         yield from adopt(self.register, seen.app, at_s, regroups=is_moved)
+        yield from prioritised(self.register, app, seen.priority, at_s)
 
 
 _AppEvent = (
