@@ -161,7 +161,7 @@ final class SchedulerEvents {
     FiCaSchedulerNode node = scheduler.getNode(id);
     if (node != null) {
       node.getCopiedListOfRunningContainers().stream()
-          .filter(container -> ResourceVector.gpus(container.getAllocatedResource()) > 0)
+          .filter(Snapshot::holdsGpus)
           .sorted(Comparator.comparing(RMContainer::getContainerId))
           .forEach(container -> tell("container_recovered", container));
     }
