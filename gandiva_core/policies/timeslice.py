@@ -58,6 +58,7 @@ from gandiva_core.policies.turns import (
 
 SLICE = "slice/"
 
+_COMMITTING = JobPhase.COMMITTING
 _SUSPENDING = JobPhase.SUSPENDING
 _RESUMING = JobPhase.RESUMING
 
@@ -240,11 +241,11 @@ class TimeSlice(msgspec.Struct, frozen=True):
         """Every resident of a sliced domain has a balance, in one book, and a boundary is set."""
         key = SLICE + floor.ids[0]
         book = view.memory.get(key)
-        seats = seats_of(view, floor.servers)
         others = [SLICE + i for i in floor.ids[1:] if SLICE + i in view.memory]
         is_set = book is not None and key in view.wakes
-        if is_set and book is not None and not others and all(s.job_id in book for s in seats):
+        if is_set and book is not None and not others and _are_in(book, view, floor.servers):
             return
+        seats = seats_of(view, floor.servers)
         books = [view.memory[k] for k in [key, *others] if k in view.memory]
         books = books or _books_of(view, seats)
         # Newcomers start at 0, and the shares before they came count: what was earned was earned among the others.
@@ -303,6 +304,15 @@ def _is_sliced(servers: Iterable[ServerView]) -> bool:
     """More asked for than there is, where somebody could be stopped for it; elsewhere who waits waits for an end."""
     return any(
         server.allocated > server.server.gpus and server.server.can_suspend for server in servers
+    )
+
+
+def _are_in(book: Memory, view: ClusterView, servers: Iterable[ServerView]) -> bool:
+    """Whether a book has every resident whose containers are there; asked of each domain after each departure."""
+    return all(
+        job_id in book or view.jobs[job_id].phase is _COMMITTING
+        for server in servers
+        for job_id in server.residents
     )
 
 
