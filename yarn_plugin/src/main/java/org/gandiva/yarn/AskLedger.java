@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
@@ -72,20 +73,20 @@ final class AskLedger {
 
   private void tell(FiCaSchedulerApp app, boolean isHeartbeat) {
     ApplicationAttemptId attempt = app.getApplicationAttemptId();
-    ObjectNode table = table(app);
-    boolean isEmpty = table.get("asks").size() == 0;
+    List<ResourceRequest> asks = gpuAsks(app);
     Told last = told.get(attempt);
     if (last == null) {
-      if (isEmpty) {
-        return;
+      if (asks.isEmpty()) {
+        return; // Most masters never ask for a GPU: their heartbeats cost no more than a look.
       }
       last = told.computeIfAbsent(attempt, ignored -> new Told());
     }
+    ObjectNode table = table(app, asks);
     synchronized (last) {
       last.heartbeats += isHeartbeat ? 1 : 0;
       if (!table.equals(last.table)) {
         last.table = table;
-        last.mustRepeat = !isEmpty;
+        last.mustRepeat = !asks.isEmpty();
         ObjectNode event = event("asks", app);
         event.setAll(table.deepCopy());
         event.put("heartbeat", last.heartbeats);
@@ -106,13 +107,17 @@ final class AskLedger {
 
   /** Returns the fields "asks", "blacklist" and "app_priority" of an attempt. */
   static ObjectNode table(FiCaSchedulerApp app) {
+    return table(app, gpuAsks(app));
+  }
+
+  private static ObjectNode table(FiCaSchedulerApp app, List<ResourceRequest> gpuAsks) {
     // A new priority is told as a changed table: Hadoop's method for it has another signature in
     // each release.
     Priority priority = app.getPriority();
     ObjectNode table = Json.object();
     table.put("app_priority", priority == null ? 0 : priority.getPriority());
     ArrayNode asks = table.putArray("asks");
-    for (ResourceRequest ask : gpuAsks(app)) {
+    for (ResourceRequest ask : gpuAsks) {
       ObjectNode entry = asks.addObject();
       entry.put("priority", ask.getPriority().getPriority());
       entry.put("allocation_request_id", ask.getAllocationRequestId());
@@ -138,7 +143,12 @@ final class AskLedger {
       if (allocator == null || key.getContainerToUpdate() != null) {
         continue;
       }
-      for (ResourceRequest ask : allocator.getResourceRequests().values()) {
+      Map<String, ResourceRequest> requests = allocator.getResourceRequests();
+      ResourceRequest any = requests.get(ResourceRequest.ANY);
+      if (any != null && ResourceVector.gpus(any.getCapability()) == 0) {
+        continue; // All entries of a key have one size, and there may be thousands.
+      }
+      for (ResourceRequest ask : requests.values()) {
         if (ResourceVector.gpus(ask.getCapability()) > 0 && ask.getNumContainers() > 0) {
           found.add(ask);
         }

@@ -39,7 +39,7 @@ final class OverSubscription {
   private final Veto veto;
   private final int heightMax;
   private final int heightUnasked;
-  private final ConcurrentMap<NodeId, Long> physicalByNode = new ConcurrentHashMap<>();
+  private final PhysicalGpus physicalByNode = new PhysicalGpus();
   private final ConcurrentMap<NodeId, Integer> askedHeights = new ConcurrentHashMap<>();
   private volatile boolean isSuspended;
 
@@ -176,13 +176,7 @@ final class OverSubscription {
 
   /** The greatest container that the scheduler may promise: of physical GPUs, never of slots. */
   Resource capPhysical(Resource maximum) {
-    // Not Collections.max: the last node may go between a look at it and the call.
-    long physical = Long.MAX_VALUE;
-    boolean isFirst = true;
-    for (long gpus : physicalByNode.values()) {
-      physical = isFirst ? gpus : Math.max(physical, gpus);
-      isFirst = false;
-    }
+    long physical = physicalByNode.greatest();
     long told = ResourceVector.gpus(maximum);
     return told <= physical ? maximum : ResourceVector.withGpus(maximum, physical);
   }

@@ -3,7 +3,7 @@ package org.gandiva.yarn;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceInformation;
-import org.apache.hadoop.yarn.exceptions.ResourceNotFoundException;
+import org.apache.hadoop.yarn.util.resource.ResourceUtils;
 
 /** Memory, vcores and GPUs of a YARN resource, and how they are written on the wire. */
 public final class ResourceVector {
@@ -11,11 +11,10 @@ public final class ResourceVector {
 
   /** Returns the GPUs of a resource; 0 where the type is not declared. */
   public static long gpus(Resource resource) {
-    try {
-      return resource.getResourceValue(ResourceInformation.GPU_URI);
-    } catch (ResourceNotFoundException e) {
-      return 0;
-    }
+    // Not getResourceValue: it throws where the type is not declared, on every heartbeat.
+    Integer index = ResourceUtils.getResourceTypeIndex().get(ResourceInformation.GPU_URI);
+    ResourceInformation[] amounts = resource.getResources();
+    return index == null || index >= amounts.length ? 0 : amounts[index].getValue();
   }
 
   /** Returns a resource; GPUs are set only where there are some. */
