@@ -29,6 +29,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.Capacity
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.ResourceCommitRequest;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerApp;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerNode;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeAddedSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.SchedulerEvent;
 import org.gandiva.yarn.core.CoreService;
 import org.gandiva.yarn.gateway.EventQueue;
@@ -54,12 +55,15 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
   private final Adopter adopter = new Adopter(this);
   private final AtomicLong ownErrors = new AtomicLong();
   private final GangCommitter committer = new GangCommitter(this, gate, writeLock);
+  private final Explanations explanations = new Explanations(this);
   private EventQueue events;
   private GandivaGateway gateway;
   private SchedulerEvents translation;
   private OverSubscription overSubscription;
   private SettingsEvents settingsEvents;
   private Veto veto;
+  private RecoveryHold recoveryHold;
+  private CoreOrders orders;
   private CoreService core;
   private GandivaMetrics metrics;
 
@@ -101,6 +105,8 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
     veto = new Veto(adopter.read(conf));
     overSubscription = new OverSubscription(this, veto, settings);
     settingsEvents = new SettingsEvents(this, veto, settings.heightMax(), this::offer);
+    recoveryHold = new RecoveryHold(settings.recoveryHoldMs(), System::nanoTime);
+    orders = new CoreOrders(this, committer, overSubscription);
     CoreFallback fallback =
         new CoreFallback(veto, overSubscription, this::own, this::afterFallback);
     core = new CoreService(gateway, fallback);
@@ -216,6 +222,9 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
   @Override
   protected void completedContainerInternal(
       RMContainer container, ContainerStatus status, RMContainerEventType event) {
+    if (container.isAMContainer()) {
+      own(() -> explanations.clear(container.getApplicationAttemptId()));
+    }
     boolean isTold = own(() -> translation.isLiveGpuContainer(container), false);
     super.completedContainerInternal(container, status, event);
     if (isTold) {
@@ -267,18 +276,7 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
 
   @Override
   public ObjectNode apply(ObjectNode effect) throws ProtocolException {
-    String op = effect.path("op").asText();
-    switch (op) {
-      case "commit_gang":
-        return committer.commit(effect);
-      case "release_gang":
-        return committer.release(effect);
-      case "set_height":
-        return overSubscription.setHeight(effect);
-      default:
-        throw ProtocolException.badRequest(
-            "op: found \"" + op + "\", expected commit_gang, release_gang or set_height");
-    }
+    return orders.apply(effect);
   }
 
   // What the parts of the plug-in share.
@@ -339,6 +337,18 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
   /** The core's commit took asks out of the table; called with the attempt's gate held. */
   void onCommit(FiCaSchedulerApp app) {
     own(() -> translation.onCommit(app));
+  }
+
+  Explanations explanations() {
+    return explanations;
+  }
+
+  RecoveryHold recoveryHold() {
+    return recoveryHold;
+  }
+
+  void onNodeAdded(NodeAddedSchedulerEvent event) {
+    recoveryHold.onAdded(event, getNode(event.getAddedRMNode().getNodeID()));
   }
 
   /** Forgets what is kept for an attempt that ended. */

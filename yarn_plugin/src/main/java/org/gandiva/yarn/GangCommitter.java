@@ -3,7 +3,9 @@ package org.gandiva.yarn;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Lock;
 import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
@@ -29,6 +31,7 @@ import org.slf4j.LoggerFactory;
 /** Creates all containers of a gang on the nodes that the core named, or none. */
 final class GangCommitter {
   private static final Logger LOG = LoggerFactory.getLogger(GangCommitter.class);
+  private static final int CONTAINERS_MAX = 10_000;
   private static final int CONTAINERS_PER_HOLD = 8;
   private static final long NANOS_PER_HOLD = TimeUnit.MILLISECONDS.toNanos(5);
 
@@ -47,8 +50,16 @@ final class GangCommitter {
     ApplicationAttemptId attempt = attempt(effect);
     List<ObjectNode> wishes = Json.objects(effect, "containers");
     ObjectNode result = Json.object().put("id", Json.text(effect, "id"));
-    if (wishes.isEmpty()) {
-      throw ProtocolException.badRequest("containers: found none, expected at least one");
+    if (wishes.isEmpty() || wishes.size() > CONTAINERS_MAX) {
+      throw ProtocolException.badRequest(
+          "containers: found " + wishes.size() + ", expected 1 to " + CONTAINERS_MAX);
+    }
+    if (!isLive(attempt)) {
+      // No gate is kept for an attempt that is not there.
+      return result
+          .put("code", CommitCode.ASK_GONE.name())
+          .put("detail", attempt + " is not live")
+          .put("index", 0);
     }
     Lock alone = gate.exclusive(attempt);
     alone.lock();
@@ -58,6 +69,11 @@ final class GangCommitter {
       alone.unlock();
     }
     return result;
+  }
+
+  private boolean isLive(ApplicationAttemptId attempt) {
+    FiCaSchedulerApp app = scheduler.getApplicationAttempt(attempt);
+    return app != null && !app.isStopped() && app.getApplicationAttemptId().equals(attempt);
   }
 
   private void commit(ApplicationAttemptId attempt, List<ObjectNode> wishes, ObjectNode result)
@@ -94,11 +110,10 @@ final class GangCommitter {
         && !context.isSchedulerReadyForAllocatingContainers()) {
       throw new CommitRefusal(CommitCode.NOT_READY, "the scheduler waits for nodes");
     }
-    FiCaSchedulerApp app = scheduler.getApplicationAttempt(attempt);
-    if (app == null || app.isStopped() || !app.getApplicationAttemptId().equals(attempt)) {
+    if (!isLive(attempt)) {
       throw new CommitRefusal(CommitCode.ASK_GONE, attempt + " is not live");
     }
-    return app;
+    return scheduler.getApplicationAttempt(attempt);
   }
 
   /** Holds the scheduler's lock for a few containers at a time, so that heartbeats get between. */
@@ -181,14 +196,20 @@ final class GangCommitter {
   ObjectNode release(ObjectNode effect) throws ProtocolException {
     ApplicationAttemptId attempt = attempt(effect);
     ObjectNode result = Json.object().put("id", Json.text(effect, "id"));
+    // All of it is read before anything is given back: a message is believed whole or not at all.
+    List<ContainerId> ids = containers(effect);
     ArrayNode gone = result.putArray("gone");
+    if (scheduler.getApplicationAttempt(attempt) == null) {
+      ids.forEach(id -> gone.add(id.toString()));
+      return result.put("code", CommitCode.OK.name());
+    }
     Lock alone = gate.exclusive(attempt);
     alone.lock();
     try {
-      for (String text : Json.texts(effect, "containers")) {
-        RMContainer container = scheduler.getRMContainer(container(text));
+      for (ContainerId id : ids) {
+        RMContainer container = scheduler.getRMContainer(id);
         if (container == null || !isOf(attempt, container)) {
-          gone.add(text);
+          gone.add(id.toString());
         } else {
           end(container, "Released by Gandiva");
         }
@@ -207,6 +228,22 @@ final class GangCommitter {
         .equals(attempt.getApplicationId());
   }
 
+  private List<ContainerId> containers(ObjectNode effect) throws ProtocolException {
+    Set<ContainerId> ids = new LinkedHashSet<>();
+    for (String text : Json.texts(effect, "containers")) {
+      ContainerId id = container(text);
+      RMContainer known = scheduler.getRMContainer(id);
+      if (!ids.add(id) || ids.size() > CONTAINERS_MAX) {
+        throw ProtocolException.badRequest(
+            "containers: found " + id + " twice, or more than " + CONTAINERS_MAX);
+      }
+      if (known != null && ResourceVector.gpus(known.getAllocatedResource()) == 0) {
+        throw ProtocolException.badRequest("containers: " + id + " has no GPU, and is not ours");
+      }
+    }
+    return new ArrayList<>(ids);
+  }
+
   /** A container that its master has not fetched yet can only be killed, and its ask comes back. */
   private void end(RMContainer container, String diagnostics) {
     ContainerStatus status =
@@ -222,7 +259,7 @@ final class GangCommitter {
     try {
       return ApplicationAttemptId.fromString(text);
     } catch (IllegalArgumentException e) {
-      throw ProtocolException.badRequest("attempt: \"" + text + "\" is no attempt id");
+      throw ProtocolException.badRequest("attempt: " + Json.shown(text) + " is no attempt id");
     }
   }
 
@@ -230,7 +267,7 @@ final class GangCommitter {
     try {
       return ContainerId.fromString(text);
     } catch (IllegalArgumentException e) {
-      throw ProtocolException.badRequest("containers: \"" + text + "\" is no container id");
+      throw ProtocolException.badRequest("containers: " + Json.shown(text) + " is no container id");
     }
   }
 }

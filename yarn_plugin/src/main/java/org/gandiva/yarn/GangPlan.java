@@ -52,6 +52,7 @@ final class GangPlan {
   /** Checks one more container and adds it. */
   void add(ObjectNode wish) throws CommitRefusal, ProtocolException {
     FiCaSchedulerNode node = node(scheduler, Json.text(wish, "node"));
+    scheduler.recoveryHold().check(node.getNodeID());
     SchedulerRequestKey key =
         new SchedulerRequestKey(
             Priority.newInstance(Json.count(wish, "priority")),
@@ -77,11 +78,12 @@ final class GangPlan {
     try {
       id = NodeId.fromString(text);
     } catch (IllegalArgumentException e) {
-      throw new CommitRefusal(CommitCode.NODE_STATE, "\"" + text + "\" is no node id");
+      throw new CommitRefusal(CommitCode.NODE_STATE, Json.shown(text) + " is no node id");
     }
     FiCaSchedulerNode node = scheduler.getNode(id);
     if (node == null) {
-      throw new CommitRefusal(CommitCode.NODE_STATE, text + " is not a node of the scheduler");
+      throw new CommitRefusal(
+          CommitCode.NODE_STATE, Json.shown(text) + " is not a node of the scheduler");
     }
     NodeState state = node.getRMNode().getState();
     if (state != NodeState.RUNNING) {

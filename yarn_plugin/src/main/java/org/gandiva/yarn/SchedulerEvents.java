@@ -67,6 +67,11 @@ final class SchedulerEvents {
       case APP_ATTEMPT_ADDED:
         vetoGpuAsks(((AppAttemptAddedSchedulerEvent) event).getApplicationAttemptId());
         return event;
+      case APP_ATTEMPT_REMOVED:
+        scheduler
+            .explanations()
+            .clear(((AppAttemptRemovedSchedulerEvent) event).getApplicationAttemptID());
+        return event;
       case NODE_RESOURCE_UPDATE:
         return overSubscription.onUpdate((NodeResourceUpdateSchedulerEvent) event);
       case MARK_CONTAINER_FOR_PREEMPTION:
@@ -105,6 +110,7 @@ final class SchedulerEvents {
   void after(SchedulerEvent event) {
     switch (event.getType()) {
       case NODE_ADDED:
+        scheduler.onNodeAdded((NodeAddedSchedulerEvent) event);
         onNode("node_added", ((NodeAddedSchedulerEvent) event).getAddedRMNode().getNodeID());
         onRecovered(((NodeAddedSchedulerEvent) event).getAddedRMNode().getNodeID());
         break;
@@ -176,6 +182,7 @@ final class SchedulerEvents {
 
   private void onNodeRemoved(RMNode node) {
     overSubscription.onDeparture(node);
+    scheduler.recoveryHold().onRemoved(node.getNodeID());
     synchronized (toldNodes) {
       toldNodes.remove(node.getNodeID());
       events.accept(
@@ -221,6 +228,7 @@ final class SchedulerEvents {
     FiCaSchedulerApp app = scheduler.getApplicationAttempt(attempt);
     if (app != null && !app.isStopped() && attempt.equals(app.getApplicationAttemptId())) {
       asks.onHeartbeat(app);
+      scheduler.explanations().onAsks(app);
     }
     tellRestored();
   }
@@ -231,6 +239,7 @@ final class SchedulerEvents {
 
   void onCommit(FiCaSchedulerApp app) {
     asks.onCommit(app);
+    scheduler.explanations().onAsks(app);
   }
 
   void onMoved(ApplicationId id) {

@@ -21,6 +21,8 @@ public final class GandivaGateway {
   private static final int WAIT_MS_MAX = 400;
 
   private static final int BATCH_MAX = 10_000;
+  private static final int EFFECTS_MAX = 100_000;
+  private static final int ID_LENGTH_MAX = 200;
 
   private final Substrate substrate;
   private final EventQueue events;
@@ -129,6 +131,10 @@ public final class GandivaGateway {
 
   private void apply(ObjectNode request, ObjectNode reply) throws ProtocolException {
     List<ObjectNode> effects = Json.objects(request, "effects");
+    if (effects.size() > EFFECTS_MAX) {
+      throw ProtocolException.badRequest(
+          "effects: found " + effects.size() + ", expected at most " + EFFECTS_MAX);
+    }
     ArrayNode results = reply.putArray("results");
     for (ObjectNode effect : effects) {
       ObjectNode result = one(effect);
@@ -139,19 +145,20 @@ public final class GandivaGateway {
 
   /** One bad effect is refused by itself: the others of the message stand. */
   private ObjectNode one(ObjectNode effect) {
+    String id = "";
     try {
+      String told = Json.text(effect, "id");
+      if (told.isEmpty() || told.length() > ID_LENGTH_MAX) {
+        throw ProtocolException.badRequest(
+            "id: found " + Json.shown(told) + ", expected 1 to " + ID_LENGTH_MAX + " characters");
+      }
+      id = told;
       return substrate.apply(effect);
     } catch (ProtocolException e) {
-      return Json.object()
-          .put("id", effect.path("id").asText())
-          .put("code", e.kind())
-          .put("detail", e.getMessage());
-    } catch (RuntimeException e) {
+      return Json.object().put("id", id).put("code", e.kind()).put("detail", e.getMessage());
+    } catch (RuntimeException | StackOverflowError e) {
       LOG.error("An effect of the core failed", e);
-      return Json.object()
-          .put("id", effect.path("id").asText())
-          .put("code", "INTERNAL")
-          .put("detail", Json.oneLine(e));
+      return Json.object().put("id", id).put("code", "INTERNAL").put("detail", Json.oneLine(e));
     }
   }
 

@@ -15,6 +15,7 @@ import org.slf4j.LoggerFactory;
 /** Reads requests and writes replies of the bridge. Every problem names the field it is about. */
 public final class Json {
   private static final Logger LOG = LoggerFactory.getLogger(Json.class);
+  private static final int SHOWN_MAX = 80;
   private static final ObjectMapper MAPPER = new ObjectMapper();
 
   /** A request that is answered by fields added to a reply. */
@@ -42,7 +43,9 @@ public final class Json {
     try {
       node = MAPPER.readTree(text == null ? "" : text);
     } catch (JsonProcessingException e) {
-      throw ProtocolException.badRequest("request is not JSON: " + e.getOriginalMessage());
+      throw ProtocolException.badRequest("request is not JSON: " + cut(e.getOriginalMessage()));
+    } catch (StackOverflowError e) {
+      throw ProtocolException.badRequest("request is nested too deeply");
     }
     if (!(node instanceof ObjectNode)) {
       throw ProtocolException.badRequest("request is not a JSON object");
@@ -176,11 +179,17 @@ public final class Json {
 
   private static ProtocolException wrong(JsonNode node, String name, String expected) {
     JsonNode found = node.get(name);
-    String shown = found == null ? "nothing" : write(found);
-    if (shown.length() > 80) {
-      shown = shown.substring(0, 80) + "…";
-    }
+    String shown = found == null ? "nothing" : cut(write(found));
     return ProtocolException.badRequest(
         String.format(Locale.ROOT, "%s: found %s, expected %s", name, shown, expected));
+  }
+
+  /** Returns a text of others for a message: in quotes, on one line, cut where it is long. */
+  public static String shown(String text) {
+    return cut(write(JsonNodeFactory.instance.textNode(cut(text))));
+  }
+
+  private static String cut(String text) {
+    return text.length() <= SHOWN_MAX ? text : text.substring(0, SHOWN_MAX) + "…";
   }
 }
