@@ -122,7 +122,7 @@ class GarbageTest {
         assertThat(gateway.takeEvents(request)).contains("\"kind\":\"BAD_REQUEST\"");
         assertThat(gateway.hello(request)).contains("\"kind\":\"BAD_REQUEST\"");
       }
-      assertThat(rig.scheduler().metrics().getRequestsRefused()).containsEntry("BAD_REQUEST", 33L);
+      assertThat(rig.scheduler().metrics().getRequestsRefused()).containsEntry("BAD_REQUEST", 39L);
       assertThat(gateway.apply("{\"epoch\":77,\"seq\":1}")).contains("STALE_EPOCH");
       assertThat(rig.commit("j", "n1").get("code").asText())
           .as("the session goes on")

@@ -1,6 +1,7 @@
 package org.gandiva.yarn.gateway;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
@@ -16,7 +17,10 @@ import org.slf4j.LoggerFactory;
 public final class Json {
   private static final Logger LOG = LoggerFactory.getLogger(Json.class);
   private static final int SHOWN_MAX = 80;
-  private static final ObjectMapper MAPPER = new ObjectMapper();
+  private static final ObjectMapper MAPPER =
+      new ObjectMapper()
+          .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
+          .enable(DeserializationFeature.FAIL_ON_READING_DUP_TREE_KEY);
 
   /** A request that is answered by fields added to a reply. */
   @FunctionalInterface
