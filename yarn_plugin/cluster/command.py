@@ -129,8 +129,8 @@ def ended_like_ctrl_c() -> Iterator[None]:
 
 def rows_of(cluster: Cluster, report: RmReport, table: ProcessTable) -> list[tuple[str, ...]]:
     """A line for each process; of a node what the ResourceManager thinks of it too."""
+    from yarn_plugin.bridge.status import CONNECTED
     from yarn_plugin.cluster.daemons import CORE, RESOURCE_MANAGER
-    from yarn_plugin.cluster.status import CONNECTED
 
     rm = table.alive(RESOURCE_MANAGER)
     address = f"{RM_HOST}:{cluster.ports['web']}"

@@ -12,11 +12,12 @@ from collections.abc import Callable, Mapping
 from gandiva_core.model.errors import GandivaError, InputError
 from gandiva_core.site.http import HttpSession
 from yarn_plugin.bridge.jvm import write_token
+from yarn_plugin.bridge.status import CONNECTED
 from yarn_plugin.cluster import daemons
 from yarn_plugin.cluster.configuration import GANDIVA, is_managed, write_all
 from yarn_plugin.cluster.processes import ProcessTable
 from yarn_plugin.cluster.state import Cluster, Plan, StateFolder, addressed
-from yarn_plugin.cluster.status import CONNECTED, ClusterUnreachableError, RmReport, ask
+from yarn_plugin.cluster.status import ClusterUnreachableError, RmReport, ask
 from yarn_plugin.replay.rm import last_line
 
 START_S_MAX = 120.0

@@ -9,12 +9,11 @@ import msgspec
 
 from gandiva_core.model.errors import GandivaError
 from gandiva_core.site.http import HttpError, HttpSession
+from yarn_plugin.bridge.status import BEAN_PAGE, NEVER_SEEN
 from yarn_plugin.cluster.configuration import GANDIVA
 from yarn_plugin.cluster.state import Cluster
 
 GPU = "yarn.io/gpu"
-CONNECTED = "CONNECTED"
-CORE_PAGE = "/jmx?qry=Hadoop:service=ResourceManager,name=Gandiva"
 
 
 class ClusterUnreachableError(GandivaError):
@@ -90,7 +89,7 @@ def ask(cluster: Cluster, session: HttpSession) -> RmReport:
             nodes=tuple(sorted(map(_node, nodes), key=lambda node: node.node_id)),
             apps_running=int(metrics["appsRunning"]),
             apps_pending=int(metrics["appsPending"]),
-            core=_core(session.get_json(f"{cluster.web}{CORE_PAGE}")) if is_ours else None,
+            core=_core(session.get_json(f"{cluster.web}{BEAN_PAGE}")) if is_ours else None,
         )
     except HttpError as error:
         raise ClusterUnreachableError(f"the ResourceManager is not reachable: {error}") from error
@@ -103,7 +102,7 @@ def _core(found: Mapping[str, Any]) -> CoreReport:
     # Until the scheduler has started there is no such bean.
     bean: Mapping[str, Any] = next(iter(found["beans"]), {})
     return CoreReport(
-        state=str(bean.get("CoreState", "NEVER_SEEN")),
+        state=str(bean.get("CoreState", NEVER_SEEN)),
         epoch=int(bean.get("CoreEpoch", 0)),
         alarm=str(bean.get("CoreDownReason", "")),
     )

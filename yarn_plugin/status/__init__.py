@@ -1,0 +1,1 @@
+"""`gandiva status`: how a ResourceManager with Gandiva does."""
