@@ -116,6 +116,8 @@ class GarbageTest {
               "{\"epoch\":\"1\"}",
               "{}",
               "{\"epoch\":1e99}",
+              "{\"epoch\":1} {}",
+              "{\"epoch\":1,\"epoch\":1}",
               new String(deep),
               huge())) {
         assertThat(gateway.apply(request)).contains("\"kind\":\"BAD_REQUEST\"");
