@@ -4,6 +4,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.hadoop.yarn.api.records.ApplicationId;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerState;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CSQueue;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.ContainerAllocationProposal;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.ResourceCommitRequest;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.SchedulerContainer;
@@ -47,9 +49,24 @@ final class ForeignGpuGuard {
       return true;
     }
     FiCaSchedulerNode node = wanted.getSchedulerNode();
+    CSQueue queue = (CSQueue) app.getQueue();
     return wanted.isAllocated()
-        ? gpus(request) > scheduler.physicalFree(node)
-        : !scheduler.hasPhysicalRoom(node, gpus(request));
+        ? !scheduler.physicalRoom().fits(node, queue, gpus(request), released(request, node))
+        : !scheduler.physicalRoom().has(node, queue, gpus(request));
+  }
+
+  /** GPUs of containers that lazy preemption ends for this one. */
+  private static long released(
+      ResourceCommitRequest<FiCaSchedulerApp, FiCaSchedulerNode> request, FiCaSchedulerNode node) {
+    long gpus = 0;
+    for (SchedulerContainer<FiCaSchedulerApp, FiCaSchedulerNode> ended :
+        request.getFirstAllocatedOrReservedContainer().getToRelease()) {
+      boolean isReserved = ended.getRmContainer().getState() == RMContainerState.RESERVED;
+      if (!isReserved && ended.getSchedulerNode().equals(node)) {
+        gpus += ResourceVector.gpus(ended.getRmContainer().getAllocatedResource());
+      }
+    }
+    return gpus;
   }
 
   private static String partitionAsked(

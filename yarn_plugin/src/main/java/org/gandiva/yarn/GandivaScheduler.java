@@ -60,6 +60,7 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
   private GandivaGateway gateway;
   private SchedulerEvents translation;
   private OverSubscription overSubscription;
+  private PhysicalRoom physicalRoom;
   private SettingsEvents settingsEvents;
   private Veto veto;
   private RecoveryHold recoveryHold;
@@ -104,6 +105,7 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
     gateway = new GandivaGateway(this, events);
     veto = new Veto(adopter.read(conf));
     overSubscription = new OverSubscription(this, veto, settings);
+    physicalRoom = new PhysicalRoom(this, veto, overSubscription);
     settingsEvents = new SettingsEvents(this, veto, settings.heightMax(), this::offer);
     recoveryHold = new RecoveryHold(settings.recoveryHoldMs(), System::nanoTime);
     orders = new CoreOrders(this, committer, overSubscription);
@@ -313,13 +315,18 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
     return veto.holdsAll();
   }
 
-  /** Whether stock code may take GPUs of a node: all of what it sees, or physical ones only. */
-  boolean hasPhysicalRoom(SchedulerNode node, long gpus) {
-    return own(() -> !overSubscription.isInflated(node) || gpus <= physicalFree(node), false);
+  /** Whether stock code may look at a node for an attempt's GPU ask. */
+  boolean hasPhysicalRoom(ApplicationAttemptId attempt, SchedulerNode node, long gpus) {
+    return own(
+        () -> {
+          FiCaSchedulerApp app = getApplicationAttempt(attempt);
+          return app != null && physicalRoom.has(node, (CSQueue) app.getQueue(), gpus);
+        },
+        false);
   }
 
-  long physicalFree(SchedulerNode node) {
-    return overSubscription.physicalFree(node);
+  PhysicalRoom physicalRoom() {
+    return physicalRoom;
   }
 
   long nowMs() {

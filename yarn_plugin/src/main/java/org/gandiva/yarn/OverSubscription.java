@@ -40,6 +40,7 @@ final class OverSubscription {
   private final int heightMax;
   private final int heightUnasked;
   private final PhysicalGpus physicalByNode = new PhysicalGpus();
+  private final ConcurrentMap<String, Long> physicalByPartition = new ConcurrentHashMap<>();
   private final ConcurrentMap<NodeId, Integer> askedHeights = new ConcurrentHashMap<>();
   private volatile boolean isSuspended;
 
@@ -55,11 +56,12 @@ final class OverSubscription {
   }
 
   void onArrival(RMNode node) {
-    physicalByNode.put(node.getNodeID(), ResourceVector.gpus(node.getTotalCapability()));
+    setPhysical(node, node.getTotalCapability());
   }
 
   void onDeparture(RMNode node) {
     physicalByNode.remove(node.getNodeID());
+    physicalByPartition.clear();
     askedHeights.remove(node.getNodeID());
   }
 
@@ -76,7 +78,7 @@ final class OverSubscription {
     ResourceOption told = event.getResourceOption();
     Resource physical = isOurs ? node.getTotalCapability() : told.getResource();
     if (!isOurs) {
-      physicalByNode.put(node.getNodeID(), ResourceVector.gpus(physical));
+      setPhysical(node, physical);
     }
     Resource schedulable = schedulable(node.getNodeID(), physical);
     return schedulable.equals(told.getResource())
@@ -167,6 +169,27 @@ final class OverSubscription {
   /** GPUs of a node that no container holds, over-subscribed ones counted; may be negative. */
   long physicalFree(SchedulerNode node) {
     return physical(node) - ResourceVector.gpus(node.getAllocatedResource());
+  }
+
+  /** Physical GPUs of a partition's nodes. */
+  long physicalIn(String partition) {
+    return physicalByPartition.computeIfAbsent(
+        partition,
+        name ->
+            scheduler.getAllNodes().stream()
+                .filter(node -> node.getPartition().equals(name))
+                .mapToLong(this::physical)
+                .sum());
+  }
+
+  /** Nodes got other labels. */
+  void onLabels() {
+    physicalByPartition.clear();
+  }
+
+  private void setPhysical(RMNode node, Resource physical) {
+    physicalByNode.put(node.getNodeID(), ResourceVector.gpus(physical));
+    physicalByPartition.clear();
   }
 
   private long physical(SchedulerNode node) {

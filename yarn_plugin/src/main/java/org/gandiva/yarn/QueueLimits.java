@@ -11,8 +11,10 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.nodelabels.CommonNodeLabelsManager;
 import org.apache.hadoop.yarn.server.resourcemanager.nodelabels.RMNodeLabelsManager;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.QueueResourceQuotas;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.AbstractCSQueue.CapacityConfigType;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CSQueue;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.QueueCapacities;
 import org.apache.hadoop.yarn.util.resource.Resources;
 import org.gandiva.yarn.gateway.Json;
 
@@ -22,6 +24,21 @@ import org.gandiva.yarn.gateway.Json;
  */
 final class QueueLimits {
   private static final String LEGACY_MODE = "yarn.scheduler.capacity.legacy-queue-mode.enabled";
+
+  /** Devices, or a ratio of the partition's. */
+  private static final class Bound {
+    private final boolean isRatio;
+    private final double amount;
+
+    Bound(boolean isRatio, double amount) {
+      this.isRatio = isRatio;
+      this.amount = amount;
+    }
+
+    void write(ObjectNode limit, String name) {
+      limit.put(name + (isRatio ? "_ratio" : "_gpus"), amount);
+    }
+  }
 
   private final GandivaScheduler scheduler;
   private final Adoption adoption;
@@ -79,65 +96,70 @@ final class QueueLimits {
     limit.put("partition", partition);
     String ordering = conf.get(QueueNames.PREFIX + path + ".ordering-policy", "");
     limit.put("ordering", ordering.contains("fair") ? "fair" : "fifo");
-    if (queue.getParent() == null) {
-      limit.put("guaranteed_ratio", 1.0).put("max_ratio", 1.0);
-    } else if (isMixed()) {
-      mixed(limit, queue, partition);
-    } else if (queue.getCapacityConfigType() == CapacityConfigType.ABSOLUTE_RESOURCE) {
-      absolute(limit, queue, partition);
-    } else {
-      limit.put(
-          "guaranteed_ratio", plain(queue.getQueueCapacities().getAbsoluteCapacity(partition)));
-      limit.put(
-          "max_ratio", plain(queue.getQueueCapacities().getAbsoluteMaximumCapacity(partition)));
-    }
+    bound(queue, partition, false).write(limit, "guaranteed");
+    bound(queue, partition, true).write(limit, "max");
     ArrayNode off = limit.putArray("mechanisms_off");
     adoption.mechanismsOff(path).forEach(off::add);
     return limit;
   }
 
-  private void absolute(ObjectNode limit, CSQueue queue, String partition) {
-    int scale = AbsoluteGpus.scale(adoption, heightMax, queue.getQueuePath(), partition);
-    Resource least = queue.getQueueResourceQuotas().getConfiguredMinResource(partition);
-    Resource most = queue.getQueueResourceQuotas().getConfiguredMaxResource(partition);
-    limit.put("guaranteed_gpus", (double) ResourceVector.gpus(least) / scale);
-    if (most.equals(Resources.none())) {
-      limit.put("max_ratio", 1.0);
-    } else {
-      limit.put("max_gpus", (double) ResourceVector.gpus(most) / scale);
+  /**
+   * Returns the most that a queue may hold of a partition.
+   *
+   * @param physical the partition's GPUs
+   */
+  double maxGpus(CSQueue queue, String partition, long physical) {
+    Bound bound = bound(queue, partition, true);
+    return bound.isRatio ? bound.amount * physical : bound.amount;
+  }
+
+  private Bound bound(CSQueue queue, String partition, boolean isMax) {
+    if (queue.getParent() == null) {
+      return new Bound(true, 1);
     }
+    if (isMixed()) {
+      return mixed(queue, partition, isMax);
+    }
+    if (queue.getCapacityConfigType() == CapacityConfigType.ABSOLUTE_RESOURCE) {
+      return absolute(queue, partition, isMax);
+    }
+    QueueCapacities capacities = queue.getQueueCapacities();
+    return new Bound(
+        true,
+        plain(
+            isMax
+                ? capacities.getAbsoluteMaximumCapacity(partition)
+                : capacities.getAbsoluteCapacity(partition)));
+  }
+
+  private Bound absolute(CSQueue queue, String partition, boolean isMax) {
+    QueueResourceQuotas quotas = queue.getQueueResourceQuotas();
+    Resource most = quotas.getConfiguredMaxResource(partition);
+    if (isMax && most.equals(Resources.none())) {
+      return new Bound(true, 1);
+    }
+    Resource amount = isMax ? most : quotas.getConfiguredMinResource(partition);
+    return new Bound(false, (double) ResourceVector.gpus(amount) / scale(queue, partition));
   }
 
   /** A vector's GPUs may be an amount; a share or a weight is what Hadoop made of it just now. */
-  private void mixed(ObjectNode limit, CSQueue queue, String partition) {
-    mixed(limit, "guaranteed", queue, partition, "capacity", queue.getEffectiveCapacity(partition));
-    mixed(
-        limit,
-        "max",
-        queue,
-        partition,
-        "maximum-capacity",
-        queue.getEffectiveMaxCapacity(partition));
+  private Bound mixed(CSQueue queue, String partition, boolean isMax) {
+    String label = partition.isEmpty() ? "" : ".accessible-node-labels." + partition;
+    String suffix = isMax ? ".maximum-capacity" : ".capacity";
+    String key = QueueNames.PREFIX + queue.getQueuePath() + label + suffix;
+    Long amount = AbsoluteGpus.of(conf.get(key));
+    if (amount != null) {
+      return new Bound(false, (double) amount / scale(queue, partition));
+    }
+    Resource effective =
+        isMax ? queue.getEffectiveMaxCapacity(partition) : queue.getEffectiveCapacity(partition);
+    Resource all = labels.getResourceByLabel(partition, scheduler.getClusterResource());
+    long total = ResourceVector.gpus(all);
+    return new Bound(true, total == 0 ? 0 : (double) ResourceVector.gpus(effective) / total);
   }
 
-  private void mixed(
-      ObjectNode limit,
-      String name,
-      CSQueue queue,
-      String partition,
-      String key,
-      Resource effective) {
-    String path = queue.getQueuePath();
-    String label = partition.isEmpty() ? "" : ".accessible-node-labels." + partition;
-    Long amount = AbsoluteGpus.of(conf.get(QueueNames.PREFIX + path + label + "." + key));
-    if (amount != null) {
-      int scale = AbsoluteGpus.scale(adoption, heightMax, path, partition);
-      limit.put(name + "_gpus", (double) amount / scale);
-      return;
-    }
-    long total =
-        ResourceVector.gpus(labels.getResourceByLabel(partition, scheduler.getClusterResource()));
-    limit.put(name + "_ratio", total == 0 ? 0 : (double) ResourceVector.gpus(effective) / total);
+  private int scale(CSQueue queue, String partition) {
+    return AbsoluteGpus.scale(adoption, heightMax, queue.getQueuePath(), partition);
   }
 
   /** A tenth as 0.1, and not as the double nearest to the float nearest to it. */

@@ -99,6 +99,7 @@ final class SchedulerEvents {
         overSubscription.onArrival(node);
         return overSubscription.refits(Collections.singleton(node.getNodeID()));
       case NODE_LABELS_UPDATE:
+        overSubscription.onLabels();
         return overSubscription.refits(
             ((NodeLabelsUpdateSchedulerEvent) event).getUpdatedNodeToLabels().keySet());
       default:
@@ -296,7 +297,8 @@ final class SchedulerEvents {
   void onForeignGpuAllocated(ResourceCommitRequest<FiCaSchedulerApp, FiCaSchedulerNode> request) {
     SchedulerContainer<FiCaSchedulerApp, FiCaSchedulerNode> given =
         request.getFirstAllocatedOrReservedContainer().getAllocatedOrReservedContainer();
-    if (given.isAllocated()) {
+    // What is put on top of a container is that container, as soon as its master took it.
+    if (given.isAllocated() && given.getSchedulerRequestKey().getContainerToUpdate() == null) {
       tell("container_allocated", given.getRmContainer());
     }
   }

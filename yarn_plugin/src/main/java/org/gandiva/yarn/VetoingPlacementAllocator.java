@@ -15,7 +15,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.Localit
  */
 public class VetoingPlacementAllocator extends LocalityAppPlacementAllocator<FiCaSchedulerNode> {
   private static final String REASON = "GPU asks are placed by Gandiva";
-  private static final String FULL = "All physical GPUs of the node are taken";
+  private static final String FULL = "The node's or the queue's physical GPUs are taken";
 
   @Override
   public boolean precheckNode(
@@ -41,7 +41,9 @@ public class VetoingPlacementAllocator extends LocalityAppPlacementAllocator<FiC
       return REASON;
     }
     // Refused here and not by the guard alone, so that asks behind this one get their turn.
-    return scheduler.hasPhysicalRoom(node, gpus) ? null : FULL;
+    return scheduler.hasPhysicalRoom(appSchedulingInfo.getApplicationAttemptId(), node, gpus)
+        ? null
+        : FULL;
   }
 
   /** Whether the node is in the partition that the ask names. */

@@ -7,6 +7,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import org.gandiva.yarn.gateway.Json;
+import org.gandiva.yarn.replay.Act;
 import org.gandiva.yarn.replay.Rig;
 import org.junit.jupiter.api.Test;
 
@@ -178,5 +180,67 @@ class AdoptionTest {
   void aBadValueAtTheStartStopsTheResourceManager() {
     assertThatThrownBy(() -> Rig.gandiva(4).with(QUEUES, "root.x").start())
         .hasMessageContaining("found \\\"root.x\\\", expected a queue: the nearest is root");
+  }
+
+  /** A queue of stock's own beside adopted ones is bound by devices, not by slots. */
+  @Test
+  void aQueueThatIsNotAdoptedKeepsItsMaximumOfDevices() {
+    Rig unstarted =
+        twoQueues(Rig.gandiva(4).with(QUEUES, "root.a"))
+            .with("yarn.scheduler.capacity.root.b.maximum-capacity", "50");
+    try (Rig rig = unstarted.start().nodes(2, 4)) {
+      rig.submitTo("b", "theirs", "bob").ask("theirs", 8, 1).settle();
+      assertThat(rig.allocated("theirs")).isEqualTo(4);
+      rig.submitTo("b", "cpu", "bob").ask("cpu", 2, 0).settle();
+      assertThat(rig.allocated("cpu")).isEqualTo(2);
+      rig.step(Json.object().put("do", "remove_node").put("host", "n2"));
+      rig.settle();
+      assertThat(rig.node("n1").at("/used/gpus").asInt()).isLessThanOrEqualTo(4);
+    }
+  }
+
+  /** The same where the maximum is an amount, which the scheduler holds four times as large. */
+  @Test
+  void whileTheCoreIsAwayAmountsOfDevicesHold() {
+    Rig unstarted =
+        Rig.gandiva(4)
+            .with(GandivaConfiguration.CORE_FALLBACK, "exclusive")
+            .with("yarn.scheduler.capacity.root.queues", "a,b")
+            .with("yarn.scheduler.capacity.root.a.capacity", "[memory=1024,vcores=8,yarn.io/gpu=2]")
+            .with(
+                "yarn.scheduler.capacity.root.a.maximum-capacity",
+                "[memory=65536,vcores=64,yarn.io/gpu=3]")
+            .with("yarn.scheduler.capacity.root.a.user-limit-factor", "10")
+            .with(
+                "yarn.scheduler.capacity.root.b.capacity", "[memory=1024,vcores=8,yarn.io/gpu=2]");
+    try (Rig rig = unstarted.start().nodes(2, 4)) {
+      rig.submitTo("a", "j", "ann").ask("j", 9, 1);
+      assertThat(code(rig.commit("j", "n1"))).isEqualTo("OK");
+      rig.act("beat", "j");
+      CoreSilentTest.waitUntil(() -> rig.scheduler().metrics().getFallbackEngaged() == 1);
+      assertThat(schedulable(rig, "n1")).isEqualTo(4);
+      rig.settle();
+      assertThat(rig.allocated("j")).isEqualTo(3);
+      rig.hello();
+      assertThat(schedulable(rig, "n1")).isEqualTo(16);
+      assertThat(rig.takeEvents("resync").get(0).at("/apps/0/containers")).hasSize(3);
+      assertThat(code(rig.commit("j", "n2"))).isEqualTo("OK");
+      rig.settle();
+      assertThat(rig.node("n1").at("/used/gpus").asInt()).isLessThanOrEqualTo(3);
+    }
+  }
+
+  /** GPUs on top of a live container: an error where adopted, stock's business elsewhere. */
+  @Test
+  void stockMayEnlargeAContainerWithinTheDevicesOfItsNode() {
+    try (Rig rig = Rig.gandiva(2).with(MODE, "observe").start().nodes(1, 4)) {
+      rig.submit("j", "ann").ask("j", 1, 1).settle();
+      String id = rig.events("allocated", "j").get(0).at("/containers/0/container").asText();
+      rig.takeEvents();
+      rig.step(Act.update("j", id, "INCREASE_RESOURCE", 256, 3));
+      rig.settle();
+      assertThat(rig.node("n1").at("/used/gpus").asInt()).isEqualTo(3);
+      assertThat(rig.takeEvents("container_allocated")).isEmpty();
+    }
   }
 }

@@ -17,7 +17,7 @@ class CoreSilentTest {
     return Rig.gandiva(4).with(GandivaConfiguration.CORE_FALLBACK, fallback).start().nodes(1, 4);
   }
 
-  private static void waitUntil(BooleanSupplier isSo) {
+  static void waitUntil(BooleanSupplier isSo) {
     long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
     while (!isSo.getAsBoolean()) {
       assertThat(System.nanoTime()).isLessThan(until);

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -53,6 +54,19 @@ public final class Rig implements AutoCloseable {
   public Rig with(String key, String value) {
     properties.put(key, value);
     return this;
+  }
+
+  /** Starts a ResourceManager from the files of a folder. */
+  public static Rig fromFiles(Path folder) {
+    Rig rig = new Rig(GandivaScheduler.class);
+    ok(rig.harness.start(Json.write(Json.object().put("conf_dir", folder.toString()))));
+    rig.hello();
+    return rig;
+  }
+
+  /** What {@code yarn rmadmin -refreshQueues} calls. */
+  public void refreshFromFiles() throws Exception {
+    context().getRMAdminService().refreshQueues();
   }
 
   /** Starts the ResourceManager; for our scheduler a session of the core as well. */
