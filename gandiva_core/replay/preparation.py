@@ -27,9 +27,8 @@ from gandiva_core.replay.traces.records import Trace
 from gandiva_core.runtime.ports import Arm
 from gandiva_core.site.baseline import check_site, require_valid_baseline
 from gandiva_core.site.configuration import SiteConfiguration
-from gandiva_core.site.queues import PREFIX as QUEUE_PREFIX
 from gandiva_core.site.queues import leaves, read_queues
-from gandiva_core.site.shares import gpu_limits, queue_with_gpu_amount
+from gandiva_core.site.shares import gpu_limits
 
 DEFAULT_CLUSTER = "gandiva-100"
 """For a trace that brings no cluster."""
@@ -93,7 +92,6 @@ class _Site(msgspec.Struct, frozen=True):
     queues_digest: str
     notes: tuple[str, ...]
     leaves: frozenset[str] | None = None
-    amount_at: str | None = None
 
 
 def prepare(request: Request) -> Prepared:
@@ -112,7 +110,6 @@ def prepare(request: Request) -> Prepared:
     for arm in arms:
         if not arm.is_stock:
             create_policy(arm, site.settings)  # an unknown switch is refused before anything runs
-            check_amounts(site)
     check_default_queue((each.trace for each in loaded.values()), site)
     orders = [
         order
@@ -188,27 +185,13 @@ def site_of(request: Request, base: Cluster, has_stock: bool) -> _Site:
         gpus[server.partition] += server.gpus
     notes = tuple(str(finding) for finding in check_site(site, gpus))
     tree = read_queues(site)
-    named = queue_with_gpu_amount(tree, gpus)
     return _Site(
         settings=read_settings(site.located(PREFIX), *sources),
         cluster=msgspec.structs.replace(base, queues=gpu_limits(tree, gpus)),
         queues_digest=file_digest(request.conf_dir / QUEUE_FILE) or "no queue file",
         notes=notes,
         leaves=frozenset(queue.path for queue in leaves(tree)),
-        amount_at=None if named is None else site.describe(f"{QUEUE_PREFIX}{named}.capacity"),
     )
-
-
-def check_amounts(site: _Site) -> None:
-    """Amounts of GPUs are physical, and a ResourceManager holds residents to them: no height above 1 (DESIGN §4).
-
-    Raises:
-        InputError: naming the first such queue.
-    """
-    height_max = site.settings.height_max
-    if site.amount_at is not None and height_max > 1:
-        found = f"an amount of GPUs, which does not grow with the maximum height of {height_max}"
-        raise InputError(site.amount_at, found, "a percentage or weight, or --height-max 1")
 
 
 def check_default_queue(traces: Iterable[Trace], site: _Site) -> None:

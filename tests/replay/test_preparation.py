@@ -105,18 +105,18 @@ def test_a_site_s_queues_bound_the_engine(tmp_path: Path) -> None:
     assert limits == {"root": 100.0, "root.default": 50.0, "root.research": 50.0}
 
 
-def test_amounts_of_gpus_allow_no_over_subscription(tmp_path: Path) -> None:
-    """DESIGN §4: scaled by the height, or a height above 1 is refused with a line."""
+def test_amounts_of_gpus_are_physical_whatever_the_height(tmp_path: Path) -> None:
+    """DESIGN §4: the plug-in scales them where the scheduler counts places; the core is told devices."""
     conf = site(tmp_path, queues="default")
     amounts = (
         "<configuration><property><name>yarn.scheduler.capacity.root.default.capacity</name>"
         "<value>[memory=409600,vcores=64,yarn.io/gpu=50]</value></property></configuration>"
     )
     (conf / "capacity-scheduler.xml").write_text(amounts, encoding="utf-8")
-    with pytest.raises(InputError, match=r"capacity-scheduler\.xml:1: .*root\.default\.capacity"):
-        prepared(tmp_path, conf_dir=conf)
-    assert prepared(tmp_path, conf_dir=conf, height_max=1).orders
-    assert prepared(tmp_path, conf_dir=conf, arms="capacity").orders
+    for height in (1, 4):
+        order = prepared(tmp_path, conf_dir=conf, height_max=height).orders[0]
+        limits = {str(queue.name): queue.guaranteed_gpus for queue in order.cluster.queues}
+        assert limits["root.default"] == 50.0
 
 
 def test_jobs_without_a_queue_need_the_default_one(tmp_path: Path) -> None:
