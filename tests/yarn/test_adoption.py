@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from gandiva_core.messages.effects import CommitGang
 from gandiva_core.messages.events import (
     Event,
     GangCommitted,
@@ -25,7 +27,7 @@ from yarn_plugin.bridge.register import Register
 from yarn_plugin.bridge.translate import Translator
 from yarn_plugin.replay.cluster import add_server, master_host, submit
 from yarn_plugin.replay.rm import ReplayedRm
-from yarn_plugin.replay.wire import Allocated
+from yarn_plugin.replay.wire import Allocated, BeatAll
 
 pytestmark = pytest.mark.yarn
 
@@ -93,6 +95,29 @@ def test_a_commit_whose_answer_was_lost_is_found_by_the_next_session(
     assert [type(event) for event in events] == [JobAdopted]
     assert adopted(events) == used(rm)
     assert core.translator.register.find(JobId("j")) is not None
+
+
+def test_a_master_with_a_gpu_is_a_job_of_its_own_before_its_gang_is_asked_for(
+    connect: Connect, tmp_path: Path
+) -> None:
+    rm = started(connect, tmp_path)
+    core = Core(rm, gpus=4)
+    job = msgspec.structs.replace(job_of("j", 2), am_gpus=1)
+    rm.step(1.0, [job, ask("j", 2)])
+    [master] = [event for event in core.hear() if isinstance(event, JobSubmitted)]
+    assert len(master.job.workers) == 1
+    effect = CommitGang(1, master.job.job_id, (core.server,), master.job.workers)
+    [committed] = core.desk.book(rm.apply(core.desk.write([effect], 1.0).orders), 1.0)
+    assert isinstance(committed, GangCommitted)
+    rm.step(2.0, [BeatAll(keys=("j",))])
+    [gang] = [event for event in core.hear() if isinstance(event, JobSubmitted)]
+    assert len(gang.job.workers) == 2
+    core.commit(str(gang.job.job_id), 2)
+    rm.hello()
+    events = Translator(Register()).translate(rm.take_events(), 3.0)
+    sizes = [len(event.containers) for event in events if isinstance(event, JobAdopted)]
+    assert sizes == [1, 2]
+    assert adopted(events) == used(rm)
 
 
 def test_outside_the_adopted_queues_nobody_waits_for_the_core(

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from gandiva_core.messages.events import Event, JobAdopted, JobKilled
 from gandiva_core.model.job import JobSpec
 from gandiva_core.model.units import QueueName, ServerId
-from yarn_plugin.bridge.asks import AskKey, Stray
+from yarn_plugin.bridge.asks import AskKey, Site, Stray
 from yarn_plugin.bridge.gangs import Application, Gang, GangPhase, GangRule, Member
 from yarn_plugin.bridge.register import Register
 
@@ -99,7 +99,8 @@ def _adopt(
         yield _enter(register, app, gang, group, at_s)
     for group, is_piece in fresh:
         members = [Member(stray.key, stray.worker) for stray in group]
-        gang = Gang(app.new_job_id(), members, at_s, is_piece=is_piece)
+        site = Site(partition, is_master=group[0].is_master)
+        gang = Gang(app.new_job_id(), members, at_s, site=site, is_piece=is_piece)
         app.gangs[gang.job_id] = gang
         register.app_of[gang.job_id] = app_id
         yield _enter(register, app, gang, group, at_s)
@@ -178,6 +179,10 @@ def _by_rule(
     Where the core does not place, each container is alone: nothing there is ever stopped for another, so it does
     not matter who belongs to whom.
     """
+    masters = [stray for stray in strays if stray.is_master]
+    for stray in masters:
+        yield [stray], False
+    strays = [stray for stray in strays if not stray.is_master]
     is_alone = app.rule is GangRule.INDEPENDENT or app.is_single
     if is_alone or not is_ours:
         for stray in strays:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from gandiva_core.model.job import Worker
-from yarn_plugin.bridge.wire import ANY, Ask
+from yarn_plugin.bridge.wire import ANY, Ask, ContainerFound, LiveContainer
 
 GUARANTEED = "GUARANTEED"
 
@@ -26,10 +26,12 @@ class Site(NamedTuple):
     Attributes:
         label: the partition.
         places: hosts and racks; empty where the ask does not insist on any.
+        is_master: whether it is for an application master, which is no part of any gang of its workers.
     """
 
     label: str = ""
     places: tuple[str, ...] = ()
+    is_master: bool = False
 
     def covers(self, now: Site) -> bool:
         """Whether a job made for this site can go where its asks may be served now, and nowhere else."""
@@ -56,6 +58,14 @@ class Stray(msgspec.Struct, frozen=True):
     node: str
     key: AskKey
     worker: Worker
+    is_master: bool = False
+
+
+def stray_of(seen: LiveContainer | ContainerFound) -> Stray:
+    """A container as it was told."""
+    key = AskKey(seen.priority, seen.allocation_request_id)
+    worker = Worker(seen.gpus, seen.memory_mib, seen.vcores)
+    return Stray(seen.container, seen.node, key, worker, seen.is_master)
 
 
 def ask_table(asks: Sequence[Ask]) -> tuple[dict[AskKey, Pending], int]:
@@ -70,7 +80,7 @@ def ask_table(asks: Sequence[Ask]) -> tuple[dict[AskKey, Pending], int]:
         _key(ask): Pending(
             ask.count,
             Worker(ask.gpus, ask.memory_mib, ask.vcores),
-            Site(ask.label, places.get(_key(ask), ())),
+            Site(ask.label, places.get(_key(ask), ()), ask.is_master),
         )
         for ask in ours
         if ask.resource_name == ANY

@@ -127,7 +127,8 @@ def break_gang(gang: Gang, at_s: float, reason: str) -> Iterator[Event]:
 
 def is_alone(app: Application, gang: Gang) -> bool:
     """Whether the end of its one container is the end of the job."""
-    return app.rule is GangRule.INDEPENDENT or (gang.is_piece and len(gang.members) == 1)
+    is_single_piece = gang.is_piece and len(gang.members) == 1
+    return app.rule is GangRule.INDEPENDENT or gang.site.is_master or is_single_piece
 
 
 def container_completed(

@@ -121,7 +121,7 @@ class Gang:
     def strays(self) -> list[Stray]:
         """Its live containers, as if they were nobody's."""
         return [
-            Stray(m.container, m.node, m.key, m.worker)
+            Stray(m.container, m.node, m.key, m.worker, self.site.is_master)
             for m in self.members
             if m.container and m.exit_status is None
         ]
@@ -237,9 +237,9 @@ class Application:
             now_s: their birth.
         """
         formed: list[Gang] = []
-        for free in self._sites().values():
-            size = self._gang_size(len(free), settled=settled)
-            rest = self._rest_of_pieces()
+        for site, free in self._sites().items():
+            size = 1 if site.is_master else self._gang_size(len(free), settled=settled)
+            rest = 0 if site.is_master else self._rest_of_pieces()
             first = rest if rest and len(free) % size == rest else 0
             if first:
                 formed.append(self._gang(free[:first], now_s))

@@ -17,11 +17,10 @@ from gandiva_core.messages.events import (
     ServerJoined,
 )
 from gandiva_core.model.cluster import Server
-from gandiva_core.model.job import Worker
 from gandiva_core.model.units import QueueName
 from yarn_plugin.bridge import wire
 from yarn_plugin.bridge.adoption import adopt, spec_of
-from yarn_plugin.bridge.asks import AskKey, Stray
+from yarn_plugin.bridge.asks import AskKey, stray_of
 from yarn_plugin.bridge.endings import (
     application_ended,
     container_completed,
@@ -171,6 +170,8 @@ class Translator:
         for app_id, app in self.register.apps.items():
             if any(stray.node == node for stray in app.strays.values()):
                 self._touched[app_id] = None
+            if not any(pending.site.places for pending in app.asks.values()):
+                continue
             stale = [
                 gang
                 for gang in app.gangs.values()
@@ -263,9 +264,7 @@ class Translator:
     def _stray(
         self, app_id: str, app: Application, seen: wire.LiveContainer | wire.ContainerFound
     ) -> None:
-        key = AskKey(seen.priority, seen.allocation_request_id)
-        worker = Worker(seen.gpus, seen.memory_mib, seen.vcores)
-        app.strays[seen.container] = Stray(seen.container, seen.node, key, worker)
+        app.strays[seen.container] = stray_of(seen)
         self._touched[app_id] = None
 
     def _adopt(self, app_id: str, at_s: float) -> Iterator[Event]:

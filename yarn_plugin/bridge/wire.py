@@ -14,7 +14,10 @@ ANY = "*"
 
 
 class Ask(msgspec.Struct, frozen=True):
-    """One line of an application's ask table: `count` containers of one size, at one place."""
+    """One line of an application's ask table: `count` containers of one size, at one place.
+
+    `is_master` for the container of its application master, which is asked for by nobody but the ResourceManager.
+    """
 
     priority: int
     count: int
@@ -26,6 +29,7 @@ class Ask(msgspec.Struct, frozen=True):
     relax_locality: bool = True
     label: str = ""
     execution_type: str = "GUARANTEED"
+    is_master: bool = False
 
 
 class LiveContainer(msgspec.Struct, frozen=True):
@@ -38,6 +42,7 @@ class LiveContainer(msgspec.Struct, frozen=True):
     memory_mib: int = 0
     vcores: int = 0
     gpus: int = 1
+    is_master: bool = False
 
 
 class Limit(msgspec.Struct, frozen=True):
@@ -174,6 +179,7 @@ class ContainerFound(_Event, frozen=True, kw_only=True):
     vcores: int = 0
     gpus: int = 1
     label: str = ""
+    is_master: bool = False
 
 
 class ContainerAllocated(ContainerFound, frozen=True, kw_only=True, tag="container_allocated"):

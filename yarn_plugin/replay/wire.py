@@ -56,6 +56,7 @@ class Submit(_Action, frozen=True, tag="submit"):
     am_memory_mib: int
     am_vcores: int
     priority: int = 0
+    am_gpus: int = 0
 
 
 class Ask(_Action, frozen=True, tag="ask"):

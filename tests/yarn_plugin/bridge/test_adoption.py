@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import msgspec
 import pytest
 
 from gandiva_core.messages.effects import CommitGang, ReleaseGang
@@ -28,7 +29,7 @@ SIZE = {"priority": 1, "allocation_request_id": 0, "memory_mib": 1024, "vcores":
 
 
 def live(name: str, node: str = "n1:1") -> wire.LiveContainer:
-    return wire.LiveContainer(name, node, **SIZE)
+    return wire.LiveContainer(name, node, **SIZE)  # type: ignore[arg-type]
 
 
 def allocated(name: str, node: str = "n1:1") -> wire.ContainerAllocated:
@@ -414,6 +415,31 @@ def test_an_ask_that_changed_its_size_or_place_is_another_job() -> None:
     assert [type(event) for event in events] == [JobKilled, JobSubmitted]
     events = cluster.asks(*strict(1, "n2", gpus=2))
     assert [type(event) for event in events] == [JobKilled, JobSubmitted]
+
+
+# ---------------------------------------------------------------------- masters with a GPU
+
+
+@pytest.mark.parametrize(("tags", "kind"), [(("gandiva.gang=4",), ""), ((), "TONY"), ((), "")])
+def test_a_master_that_asks_for_a_gpu_is_placed_alone_and_at_once(
+    tags: tuple[str, ...], kind: str
+) -> None:
+    """It sends no heartbeat before it runs, and asks for no worker: waiting for either would be for ever."""
+    cluster = Cluster()
+    cluster.add_app(*tags, kind=kind)
+    assert submitted(cluster.asks(ask(1, is_master=True))) == [(APP, 1)]
+    cluster.commit(APP, ["n1:1"], [GPU])
+    cluster.asks(ask(4))
+    cluster.rest()
+    assert cluster.commit(f"{APP}#2", ["n1:1"] * 4, [GPU] * 4)
+    assert cluster.ends("c1") == [JobFinished(2.0, JobId(APP))]
+
+
+def test_a_master_that_is_there_is_no_part_of_its_workers_gang() -> None:
+    cluster = Cluster()
+    master = msgspec.structs.replace(live("c1"), is_master=True)
+    events = cluster.tell(snapshot(master, live("c2"), live("c3"), tags=("gandiva.gang=2",)))
+    assert adopted(events) == [(APP, ("c1",)), (f"{APP}#2", ("c2", "c3"))]
 
 
 # ---------------------------------------------------------------------- preemption

@@ -127,6 +127,7 @@ final class AskLedger {
       ResourceVector.write(entry, ask.getCapability());
       String label = ask.getNodeLabelExpression();
       entry.put("label", label == null ? "" : label);
+      entry.put("is_master", app.isWaitingForAMContainer());
       entry.put("execution_type", ask.getExecutionTypeRequest().getExecutionType().name());
     }
     ArrayNode blacklist = table.putArray("blacklist");

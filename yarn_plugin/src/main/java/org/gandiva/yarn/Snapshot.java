@@ -114,6 +114,7 @@ final class Snapshot {
     entry.put("priority", container.getAllocatedPriority().getPriority());
     entry.put("allocation_request_id", container.getContainer().getAllocationRequestId());
     ResourceVector.write(entry, container.getAllocatedResource());
+    entry.put("is_master", container.isAMContainer());
     String label = container.getNodeLabelExpression();
     return entry.put("label", label == null ? "" : label);
   }
