@@ -3,6 +3,7 @@ package org.gandiva.yarn;
 import java.util.Arrays;
 import java.util.Locale;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
 
 /** Every key of the plug-in, once, with unit and default. */
@@ -109,6 +110,13 @@ public final class GandivaConfiguration {
   /** Returns the bound of the event queue. */
   public int eventsMax() {
     return atLeast(1, EVENTS_MAX, EVENTS_MAX_DEFAULT);
+  }
+
+  /** Returns for how long after a start Hadoop promises what is configured, in milliseconds. */
+  public long schedulingWaitMs() {
+    return conf.getLong(
+        YarnConfiguration.RM_WORK_PRESERVING_RECOVERY_SCHEDULING_WAIT_MS,
+        YarnConfiguration.DEFAULT_RM_WORK_PRESERVING_RECOVERY_SCHEDULING_WAIT_MS);
   }
 
   /** Returns the mode's word: observe, place or full. */

@@ -277,6 +277,16 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
   }
 
   @Override
+  public void answerBegins() {
+    core.watch().answerBegins();
+  }
+
+  @Override
+  public void answerEnds() {
+    core.watch().answerEnds();
+  }
+
+  @Override
   public ObjectNode apply(ObjectNode effect) throws ProtocolException {
     return orders.apply(effect);
   }

@@ -11,6 +11,7 @@ import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.api.records.NodeState;
 import org.apache.hadoop.yarn.api.records.Resource;
 import org.apache.hadoop.yarn.api.records.ResourceOption;
+import org.apache.hadoop.yarn.server.resourcemanager.ResourceManager;
 import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNode;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerNode;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerNode;
@@ -39,6 +40,7 @@ final class OverSubscription {
   private final Veto veto;
   private final int heightMax;
   private final int heightUnasked;
+  private final long schedulingWaitMs;
   private final PhysicalGpus physicalByNode = new PhysicalGpus();
   private final ConcurrentMap<String, Long> physicalByPartition = new ConcurrentHashMap<>();
   private final ConcurrentMap<NodeId, Integer> askedHeights = new ConcurrentHashMap<>();
@@ -49,6 +51,7 @@ final class OverSubscription {
     this.veto = veto;
     this.heightMax = settings.heightMax();
     this.heightUnasked = settings.oversubscribesWithoutAgent() ? heightMax : 1;
+    this.schedulingWaitMs = settings.schedulingWaitMs();
   }
 
   int heightMax() {
@@ -199,6 +202,10 @@ final class OverSubscription {
 
   /** The greatest container that the scheduler may promise: of physical GPUs, never of slots. */
   Resource capPhysical(Resource maximum) {
+    if (System.currentTimeMillis() - ResourceManager.getClusterTimeStamp() <= schedulingWaitMs) {
+      // As Hadoop does it: masters ask again after a restart, before all nodes are back.
+      return maximum;
+    }
     long physical = physicalByNode.greatest();
     long told = ResourceVector.gpus(maximum);
     return told <= physical ? maximum : ResourceVector.withGpus(maximum, physical);

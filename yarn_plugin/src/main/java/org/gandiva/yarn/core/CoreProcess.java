@@ -118,7 +118,7 @@ final class CoreProcess implements AutoCloseable {
     Process child;
     try {
       child = launch();
-    } catch (IOException e) {
+    } catch (IOException | RuntimeException e) {
       return String.format(
           "%s: found \"%s\", which cannot be run (%s), expected an interpreter with gandiva",
           GandivaConfiguration.CORE_PYTHON, command.python(), e.getMessage());

@@ -42,7 +42,7 @@ public final class CoreService {
   /**
    * Opens the bridge, begins to watch, and starts the core where it is managed.
    *
-   * @throws YarnRuntimeException a token file that cannot be trusted
+   * @throws YarnRuntimeException a token file that cannot be trusted, or no port for another's core
    */
   public void start(Configuration conf) {
     GandivaConfiguration settings = new GandivaConfiguration(conf);
@@ -51,17 +51,21 @@ public final class CoreService {
     if (isManaged) {
       startManaged(settings, conf);
     } else if (settings.tokenFile() != null) {
-      openBridge(settings, Paths.get(settings.tokenFile()));
+      try {
+        openBridge(settings, Paths.get(settings.tokenFile()));
+      } catch (IOException e) {
+        throw new YarnRuntimeException(e.getMessage(), e);
+      }
     }
   }
 
-  /** A folder that cannot be used is no reason for the ResourceManager not to start. */
+  /** A folder or a port that cannot be used is no reason for the ResourceManager not to start. */
   private void startManaged(GandivaConfiguration settings, Configuration conf) {
     try {
       Path folder = folder(settings.coreLogDir());
       Path tokenFile;
       if (settings.tokenFile() == null) {
-        ownToken = OwnToken.create(folder);
+        ownToken = newToken(folder);
         tokenFile = ownToken.file();
       } else {
         tokenFile = Paths.get(settings.tokenFile());
@@ -75,7 +79,7 @@ public final class CoreService {
       child = new CoreProcess(command, output, watch::silentMs);
       child.start();
     } catch (IOException e) {
-      problem = GandivaConfiguration.CORE_LOG_DIR + ": " + e;
+      problem = e.getMessage();
       LOG.error("Gandiva's core cannot be started, GPU asks are left to the fallback: {}", problem);
     }
   }
@@ -83,22 +87,39 @@ public final class CoreService {
   private static Path folder(String named) throws IOException {
     String logs = System.getProperty("hadoop.log.dir", System.getProperty("java.io.tmpdir"));
     Path folder = named == null ? Paths.get(logs, "gandiva") : Paths.get(named);
-    Path there =
-        Files.createDirectories(
-            folder.toAbsolutePath(),
-            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwxr-x---")));
-    if (!Files.isWritable(there)) {
-      throw new IOException(there + " is not writable");
+    try {
+      Path there =
+          Files.createDirectories(
+              folder.toAbsolutePath(),
+              PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwxr-x---")));
+      if (Files.isWritable(there)) {
+        return there;
+      }
+    } catch (IOException e) {
+      throw new IOException(GandivaConfiguration.CORE_LOG_DIR + ": " + e, e);
     }
-    return there;
+    throw new IOException(GandivaConfiguration.CORE_LOG_DIR + ": " + folder + " is not writable");
   }
 
-  private void openBridge(GandivaConfiguration settings, Path tokenFile) {
+  private static OwnToken newToken(Path folder) throws IOException {
     try {
-      String token = TokenFile.read(tokenFile);
-      bridge = BridgeServer.start(gateway, token, settings.port(), settings.readTimeoutMs());
+      return OwnToken.create(folder);
+    } catch (IOException e) {
+      throw new IOException(GandivaConfiguration.CORE_LOG_DIR + ": " + e, e);
+    }
+  }
+
+  private void openBridge(GandivaConfiguration settings, Path tokenFile) throws IOException {
+    String token;
+    try {
+      token = TokenFile.read(tokenFile);
     } catch (IOException e) {
       throw new YarnRuntimeException(GandivaConfiguration.TOKEN_FILE + ": " + e.getMessage());
+    }
+    try {
+      bridge = BridgeServer.start(gateway, token, settings.port(), settings.readTimeoutMs());
+    } catch (IOException e) {
+      throw new IOException(GandivaConfiguration.PORT + ": " + e.getMessage(), e);
     }
     LOG.info("Gandiva's bridge listens on loopback port {}", bridge.port());
   }

@@ -1,5 +1,6 @@
 package org.gandiva.yarn.core;
 
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
 import org.slf4j.Logger;
@@ -9,7 +10,8 @@ import org.slf4j.LoggerFactory;
  * Notices that the core is silent: that no call of the valid session began for a second. It looks
  * on a thread of its own and by a clock that nobody sets; no thread of the ResourceManager waits.
  *
- * <p>A pause of the JVM itself is nobody's silence: of each step only so much counts.
+ * <p>A pause of the JVM itself is nobody's silence: of each step only so much counts. Nor is a call
+ * of the core that takes us long to answer.
  */
 public final class CoreWatch implements AutoCloseable {
   /** What is known of the core. */
@@ -33,6 +35,7 @@ public final class CoreWatch implements AutoCloseable {
   private final Fallback fallback;
   private final LongSupplier clockNs;
   private final AtomicLong opens = new AtomicLong();
+  private final AtomicInteger answering = new AtomicInteger();
   private final Thread thread = new Thread(this::watch, "gandiva-core-watch");
 
   private volatile long heardNs;
@@ -89,6 +92,9 @@ public final class CoreWatch implements AutoCloseable {
   /** Looks once. */
   void step() {
     long nowNs = clockNs.getAsLong();
+    if (answering.get() > 0) {
+      heardNs = nowNs;
+    }
     long heard = heardNs;
     if (heard != excusedForNs) {
       excusedForNs = heard;
@@ -142,6 +148,17 @@ public final class CoreWatch implements AutoCloseable {
     if (isOpen || state != State.CONNECTED) {
       comeBack();
     }
+  }
+
+  /** From now on the core waits for us, and not we for the core. */
+  public void answerBegins() {
+    answering.incrementAndGet();
+  }
+
+  /** It is the core's turn again. */
+  public void answerEnds() {
+    heardNs = clockNs.getAsLong();
+    answering.decrementAndGet();
   }
 
   private synchronized void comeBack() {

@@ -1,7 +1,9 @@
 package org.gandiva.yarn.gateway;
 
+import java.io.IOException;
 import java.net.InetAddress;
 import py4j.GatewayServer;
+import py4j.Py4JNetworkException;
 
 /** Listens on loopback for the core process. Nothing here ever calls Python. */
 public final class BridgeServer implements AutoCloseable {
@@ -23,8 +25,10 @@ public final class BridgeServer implements AutoCloseable {
    * @param token the secret of {@link TokenFile}
    * @param port 0 for any free one
    * @param readTimeoutMs an idle connection is closed after it; 0 keeps it for ever
+   * @throws IOException the port cannot be used
    */
-  public static BridgeServer start(Object entryPoint, String token, int port, int readTimeoutMs) {
+  public static BridgeServer start(Object entryPoint, String token, int port, int readTimeoutMs)
+      throws IOException {
     // The connect time-out of py4j would close the listener itself when nobody connects: none.
     GatewayServer server =
         new GatewayServer.GatewayServerBuilder(entryPoint)
@@ -34,7 +38,11 @@ public final class BridgeServer implements AutoCloseable {
             .serverSocketFactory(new BoundedSockets(MESSAGE_BYTES_MAX, CONNECTIONS_MAX))
             .authToken(token)
             .build();
-    server.start();
+    try {
+      server.start();
+    } catch (Py4JNetworkException e) {
+      throw new IOException("loopback port " + port + " cannot be used: " + e.getMessage(), e);
+    }
     return new BridgeServer(server);
   }
 

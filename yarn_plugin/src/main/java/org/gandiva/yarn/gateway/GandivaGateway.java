@@ -92,7 +92,7 @@ public final class GandivaGateway {
     int max = Math.max(1, Math.min(BATCH_MAX, Json.count(request, "max", 1000)));
     int waitMs = Math.min(WAIT_MS_MAX, Json.count(request, "wait_ms", 0));
     substrate.heard();
-    List<ObjectNode> taken = events.take(max, waitMs, substrate::snapshot);
+    List<ObjectNode> taken = events.take(max, waitMs, this::snapshot);
     checkEpoch(request);
     reply.put("epoch", epoch);
     long first = taken.isEmpty() ? events.nextSequence() : taken.get(0).path("seq").asLong();
@@ -100,6 +100,15 @@ public final class GandivaGateway {
     ArrayNode list = reply.putArray("events");
     taken.forEach(list::add);
     reply.put("more", events.hasMore());
+  }
+
+  private List<ObjectNode> snapshot() {
+    substrate.answerBegins();
+    try {
+      return substrate.snapshot();
+    } finally {
+      substrate.answerEnds();
+    }
   }
 
   /** Applies effects in order. A repeated sequence number gets the remembered reply. */
@@ -124,8 +133,13 @@ public final class GandivaGateway {
             throw e;
           });
     }
-    lastReply = answer(reply -> apply(request, reply));
-    lastSequence = sequence;
+    substrate.answerBegins();
+    try {
+      lastReply = answer(reply -> apply(request, reply));
+      lastSequence = sequence;
+    } finally {
+      substrate.answerEnds();
+    }
     return lastReply;
   }
 

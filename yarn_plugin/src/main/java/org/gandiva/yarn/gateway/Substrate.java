@@ -17,6 +17,12 @@ public interface Substrate {
   /** A call of the valid session begins. */
   void heard();
 
+  /** Work on an answer begins, which may take longer than a core may be silent. */
+  void answerBegins();
+
+  /** The answer is there. */
+  void answerEnds();
+
   /** Applies one effect; returns its result with "id" and "code". */
   ObjectNode apply(ObjectNode effect) throws ProtocolException;
 }

@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.entry;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -35,6 +37,7 @@ class CoreServiceTest {
   @TempDir Path folder;
 
   private CoreService service;
+  private long workMs;
 
   private final GandivaGateway gateway =
       new GandivaGateway(
@@ -46,6 +49,7 @@ class CoreServiceTest {
 
             @Override
             public List<ObjectNode> snapshot() {
+              work();
               return Collections.emptyList();
             }
 
@@ -60,7 +64,18 @@ class CoreServiceTest {
             }
 
             @Override
+            public void answerBegins() {
+              service.watch().answerBegins();
+            }
+
+            @Override
+            public void answerEnds() {
+              service.watch().answerEnds();
+            }
+
+            @Override
             public ObjectNode apply(ObjectNode effect) {
+              work();
               return effect;
             }
           },
@@ -84,6 +99,14 @@ class CoreServiceTest {
   void stop() {
     if (service != null) {
       service.stop();
+    }
+  }
+
+  private void work() {
+    try {
+      Thread.sleep(workMs);
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
     }
   }
 
@@ -192,6 +215,22 @@ class CoreServiceTest {
     assertThat(service.alarm()).as("two ends are no alarm").isEmpty();
   }
 
+  /** While we work on an answer, a core is not silent, however long that takes. */
+  @Test
+  void whoWaitsForAnAnswerIsNotSilent() throws Exception {
+    start(script("echo \"id $5\"", "cat"));
+    waitUntil(() -> told().contains("id "), "the child runs");
+    String id = told().trim().substring("id ".length());
+    gateway.hello("{\"protocol\":1,\"client\":\"test\",\"managed\":\"" + id + "\"}");
+    workMs = 3 * CoreWatch.SILENCE_MS / 2;
+    String effects = "[{\"id\":\"e\",\"op\":\"commit_gang\",\"code\":\"OK\"}]";
+    gateway.apply("{\"epoch\":1,\"seq\":1,\"effects\":" + effects + "}");
+    assertThat(service.watch().opens()).isZero();
+    gateway.takeEvents("{\"epoch\":1}"); // with a snapshot
+    assertThat(service.watch().opens()).isZero();
+    assertThat(service.watch().state()).isEqualTo(CoreWatch.State.CONNECTED);
+  }
+
   @Test
   void onlyTheYoungestChildIsAdmitted() throws Exception {
     start(script("echo \"id $5\"", "cat"));
@@ -219,6 +258,22 @@ class CoreServiceTest {
     start("python3");
     assertThat(service.alarm()).contains(GandivaConfiguration.CORE_LOG_DIR);
     assertThat(service.bridgePort()).isZero();
+  }
+
+  @Test
+  void aPortThatIsTakenIsAnAlarmAndStopsNothing() throws Exception {
+    try (ServerSocket other = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      Configuration conf = new Configuration(false);
+      conf.set(GandivaConfiguration.CORE_LOG_DIR, folder.toString());
+      conf.setInt(GandivaConfiguration.PORT, other.getLocalPort());
+      service = new CoreService(gateway, fallback);
+      service.start(conf);
+      assertThat(service.alarm())
+          .startsWith(GandivaConfiguration.PORT + ": ")
+          .contains(Integer.toString(other.getLocalPort()))
+          .doesNotContain("\n");
+      assertThat(service.bridgePort()).isZero();
+    }
   }
 
   @Test

@@ -71,6 +71,20 @@ class CoreWatchTest {
     assertThat(watch.opens()).isZero();
   }
 
+  /** A large gang, or the snapshot of a large cluster, may take longer than a second. */
+  @Test
+  void aCallThatTakesLongToAnswerIsNoSilenceOfTheCore() {
+    watch.heard();
+    watch.answerBegins();
+    pass(5000);
+    assertThat(watch.state()).isEqualTo(State.CONNECTED);
+    watch.answerEnds();
+    pass(950);
+    assertThat(watch.state()).isEqualTo(State.CONNECTED);
+    pass(50);
+    assertThat(watch.state()).isEqualTo(State.SILENT);
+  }
+
   @Test
   void aCoreThatNeverCameLeavesItsPartToTheFallbackToo() {
     pass(1000);
