@@ -6,7 +6,7 @@ gang (G-13).
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 
 from gandiva_core.messages.events import (
     Event,
@@ -17,6 +17,7 @@ from gandiva_core.messages.events import (
     ServerLost,
 )
 from yarn_plugin.bridge import wire
+from yarn_plugin.bridge.adoption import adopt
 from yarn_plugin.bridge.gangs import Application, Gang, GangPhase, GangRule, Member
 from yarn_plugin.bridge.register import Register
 
@@ -26,8 +27,6 @@ _LET_GO = frozenset({_SUCCESS, -100, -105, -107})
 
 YARN says -100 for a lost node too; those are taken out by the node's own event.
 """
-_LOST_SIGHT = -1000
-"""YARN's INVALID: how it ended is not known."""
 _FINISHED = frozenset({"FINISHED", "SUCCEEDED", "ENDED"})
 
 
@@ -54,6 +53,9 @@ def node_removed(
             register.scatter(app, gang)
         for member in lost:
             register.lose(gang, member)
+        if lost and _goes_on(app, gang):
+            yield from _left_behind(register, app, gang, at_s)
+            continue
         if here and gang.is_piece and len(gang.members) == 1:
             # Nobody asked the core for it, nor will ask again.
             register.remove(app, gang)
@@ -150,7 +152,8 @@ def container_completed(
             register.remove(app, gang)
             yield JobFinished(at_s, job_id)
     else:
-        yield from _worker_lost(register, gang, member, event.exit_status, at_s)
+        reason = f"{member.container} on {member.node} ended with status {event.exit_status}"
+        yield from _workers_lost(register, app, gang, [member], GangBroken(at_s, job_id, reason))
 
 
 def vanished(
@@ -160,24 +163,45 @@ def vanished(
 
     A job of which nothing is left has ended, unless its asks are back already; one that lost a part is broken.
     """
-    lost = [m for m in gang.members if m.container and m.container not in live]
-    if not any(member.exit_status is None for member in lost):
+    gone = [m for m in gang.members if m.container and m.container not in live]
+    lost = [member for member in gone if member.exit_status is None]
+    if not lost:
         return
-    if is_alone(app, gang) or (len(lost) == len(gang.members) and not app.asks_cover(gang)):
+    if is_alone(app, gang) or (len(gone) == len(gang.members) and not app.asks_cover(gang)):
         register.remove(app, gang)
         yield JobFailed(at_s, gang.job_id, "its containers ended while events were lost")
         return
-    for member in lost:
-        if member.exit_status is None:
-            yield from _worker_lost(register, gang, member, _LOST_SIGHT, at_s)
+    reason = f"{lost[0].container} on {lost[0].node} ended while events were lost"
+    yield from _workers_lost(register, app, gang, lost, GangBroken(at_s, gang.job_id, reason))
 
 
-def _worker_lost(
-    register: Register, gang: Gang, member: Member, exit_status: int, at_s: float
+def _workers_lost(
+    register: Register, app: Application, gang: Gang, members: Sequence[Member], broken: GangBroken
 ) -> Iterator[Event]:
-    reason = f"{member.container} on {member.node} ended with status {exit_status}"
-    yield from break_gang(gang, at_s, reason)
-    register.lose(gang, member)
+    was_held = gang.phase is GangPhase.HELD
+    for member in members:
+        register.lose(gang, member)
+    if was_held and _goes_on(app, gang):
+        yield from _left_behind(register, app, gang, broken.at_s)
+    elif was_held:
+        yield broken
+
+
+def _goes_on(app: Application, gang: Gang) -> bool:
+    """Whether the rest of a gang that lost a worker runs on.
+
+    Nobody said that the workers of a soft one need each other: its master decides, as under stock code.
+    """
+    return app.rule is GangRule.SOFT and bool(gang.live)
+
+
+def _left_behind(register: Register, app: Application, gang: Gang, at_s: float) -> Iterator[Event]:
+    """Nothing of it is given back: what is left goes on as another job."""
+    app_id = register.app_of[gang.job_id]
+    register.scatter(app, gang)
+    register.remove(app, gang)
+    yield JobKilled(at_s, gang.job_id)
+    yield from adopt(register, app_id, at_s)
 
 
 def _single_end(gang: Gang, exit_status: int, at_s: float) -> Event:

@@ -20,6 +20,57 @@ def scene(mode: str = "full", *, nodes: int = 1, can_suspend: bool = True) -> Co
     return core
 
 
+# ---------------------------------------------------------------------- losses
+
+
+@pytest.mark.parametrize("how", ["a worker fails", "a node is lost", "events are lost"])
+@pytest.mark.parametrize("by_us", [True, False])
+def test_of_an_application_that_said_nothing_the_rest_is_never_given_back(
+    how: str, *, by_us: bool
+) -> None:
+    """DESIGN §6, soft gangs: that the workers need each other is a guess, and no reason to end what runs."""
+    core = scene("full" if by_us else "observe", nodes=2)
+    app = core.rm.submit("root.a")
+    core.rm.ask(app, 5)
+    core.settle()
+    core.rm.rest(app)
+    core.settle()
+    if not by_us:  # as a shop finds its jobs when it adopts them
+        for node in ("n1:1", "n1:1", "n1:1", "n1:1", "n2:1"):
+            core.rm.allocate(app, node)
+        core.settle()
+        core.rm.configure("full")
+        core.settle()
+    assert len(core.rm.containers) == 5
+    first = next(c.name for c in core.rm.containers.values() if c.node == "n2:1")
+    if how == "a node is lost":
+        core.rm.lose_node("n2:1")
+    else:
+        core.rm.complete(first, 1)
+        if how == "events are lost":
+            core.rm.overflow()
+    left = set(core.rm.containers)
+    for _ in range(3):
+        core.settle()
+        core.turn(61.0)
+    assert core.rm.released == []
+    assert set(core.rm.containers) == left
+    assert len(core.jobs(JobPhase.RUNNING)) == 1, "they go on together"
+    core.assert_same_books()
+
+
+def test_of_a_declared_gang_the_rest_is_given_back() -> None:
+    """G-13: its user said that they need each other."""
+    core = scene(nodes=2)
+    app = core.rm.submit("root.a", "gandiva.gang=5")
+    core.rm.ask(app, 5)
+    core.settle()
+    core.rm.complete(min(core.rm.containers), 1)
+    core.settle()
+    assert len(core.rm.released) == 4
+    assert not core.rm.containers
+
+
 # ---------------------------------------------------------------------- modes
 
 
