@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from apscheduler.schedulers.background import BackgroundScheduler
 
+from gandiva_core.runtime.lossy import LossyJournal
 from gandiva_core.runtime.segments import Retention, SegmentedJournal, prune
 
 ROTATE_EVERY_S = 3600.0
@@ -24,7 +25,7 @@ class Chore(msgspec.Struct, frozen=True):
 
 
 def journal_chores(
-    journal: SegmentedJournal,
+    journal: SegmentedJournal | LossyJournal,
     folder: Path,
     retention: Retention,
     *,

@@ -144,11 +144,15 @@ class Ending(msgspec.Struct, frozen=True):
     metrics: Mapping[str, Any] = {}
 
 
-class JournalSink(Protocol):
+class EntrySink(Protocol):
     """Where entries go."""
 
     def write(self, entry: Entry) -> None:
         """Append one entry."""
+
+
+class JournalSink(EntrySink, Protocol):
+    """Where entries go that make a journal in the end."""
 
     def close(self, ending: Ending) -> JournalFile:
         """Write the trailer and close; nothing may follow."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -114,6 +115,11 @@ class SegmentedJournal:
         """End the last segment."""
         return self._end(ending)
 
+    def abandon(self) -> None:
+        """Close the last segment as it is, as after the death of its process."""
+        with suppress(OSError):
+            self._file.close()
+
     def _open(self) -> None:
         self._is_asked.clear()
         self._index += 1
@@ -122,8 +128,13 @@ class SegmentedJournal:
         self._file = os.fdopen(descriptor, "wb", buffering=0)
         header = msgspec.structs.replace(self._header, snapshot=self._take_snapshot())
         self._lines = LineWriter(self._file, header)
-        self._lines.flush()
-        self._sync_folder()
+        try:
+            self._lines.flush()
+            self._sync_folder()
+        except OSError:
+            self.abandon()
+            self._path.unlink(missing_ok=True)  # a segment without its header is none
+            raise
 
     def _end(self, ending: Ending) -> JournalFile:
         sha256 = self._lines.end(ending)

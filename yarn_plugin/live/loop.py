@@ -19,7 +19,7 @@ from gandiva_core.messages.events import Event, GangRefused, JobAdopted
 from gandiva_core.messages.policy import Scheduler
 from gandiva_core.model.errors import InvariantError
 from gandiva_core.runtime.clock import Clock
-from gandiva_core.runtime.journal import JournalSink, entry_of
+from gandiva_core.runtime.journal import EntrySink, entry_of
 from gandiva_core.runtime.ports import World
 from yarn_plugin.bridge.gateway import GatewayError, json_object
 from yarn_plugin.bridge.orders import OK, OrderDesk
@@ -84,7 +84,7 @@ class CoreLoop:
         rules: ServerRules,
         *,
         clock: Clock,
-        journal: JournalSink | None = None,
+        journal: EntrySink | None = None,
     ) -> None:
         self._scheduler = scheduler
         self._translator = translator

@@ -27,6 +27,7 @@ from gandiva_core.runtime.agentless import AgentlessWorld
 from gandiva_core.runtime.clock import Clock, live_clock
 from gandiva_core.runtime.housekeeping import Housekeeping, journal_chores
 from gandiva_core.runtime.journal import FORMAT_VERSION, Ending, Header
+from gandiva_core.runtime.lossy import LossyJournal
 from gandiva_core.runtime.segments import Retention, SegmentedJournal
 from gandiva_core.site.configuration import SiteConfiguration
 from yarn_plugin.bridge.orders import OrderDesk
@@ -106,7 +107,11 @@ def opened(site: Site, journal_dir: Path | None, clock: Clock | None = None) -> 
     register = Register()
     translator = Translator(register, gang_wait_s=site.settings.gang_wait_s)
     rules = ServerRules(can_suspend=site.oversubscribes_without_agent)
-    journal = None if journal_dir is None else open_journal(journal_dir, engine, site)
+    journal = (
+        None
+        if journal_dir is None
+        else LossyJournal(partial(open_journal, journal_dir, engine, site), logger().error)
+    )
     chores = (
         nullcontext()
         if journal is None or journal_dir is None

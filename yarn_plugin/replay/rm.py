@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -143,10 +144,14 @@ class ReplayedRm:
         return f"{self._log_file}: {last_line(Path(self._log_file))}"
 
 
+_NOISE = re.compile(r"\s*(at \S+\(|\.\.\. \d+ more|/?\*+/?$|.*SHUTDOWN_MSG: )")
+
+
 def last_line(log_file: Path) -> str:
-    """The last thing a log says, for a one-line message."""
+    """The last thing a log says, for a one-line message: no banner of a shutdown, no frame of a stack."""
     try:
         lines = log_file.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return "no log"
-    return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
+    said = (line.strip() for line in reversed(lines) if line.strip() and not _NOISE.match(line))
+    return next(said, "it said nothing")

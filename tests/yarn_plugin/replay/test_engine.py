@@ -135,3 +135,18 @@ def test_a_log_that_is_empty_or_absent_is_said_so(tmp_path: Path) -> None:
 
 def test_jobs_go_to_two_queues_by_turns() -> None:
     assert [engine.by_parity(n, job()) for n in range(3)] == ["root.even", "root.odd", "root.even"]
+
+
+def test_of_a_daemon_that_refused_to_start_its_reason_is_said(tmp_path: Path) -> None:
+    """Hadoop writes the reason, a stack and a banner."""
+    log_file = tmp_path / "resourcemanager.log"
+    log_file.write_text(
+        "10:00 ERROR ResourceManager: Error starting ResourceManager\n"
+        'YarnRuntimeException: yarn.key: found "x", expected y\n'
+        "\tat org.example.Service.init(Service.java:164)\n"
+        "\t... 12 more\n"
+        "10:00 INFO ResourceManager: SHUTDOWN_MSG: \n"
+        "/****************\nSHUTDOWN_MSG: Shutting down at host\n****************/\n",
+        encoding="utf-8",
+    )
+    assert last_line(log_file) == 'YarnRuntimeException: yarn.key: found "x", expected y'

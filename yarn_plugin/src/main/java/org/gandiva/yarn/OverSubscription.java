@@ -160,6 +160,10 @@ final class OverSubscription {
     if (height > 1 && mode != Mode.FULL) {
       throw new CommitRefusal(CommitCode.MODE, "the mode is " + mode.word() + ", not full");
     }
+    if (height > 1 && !veto.adoption().overSubscribes(node.getPartition())) {
+      throw new CommitRefusal(
+          CommitCode.NOT_ADOPTED, "the node is in \"" + node.getPartition() + "\"");
+    }
     askedHeights.put(node.getNodeID(), height);
     refitNow(node.getNodeID());
   }

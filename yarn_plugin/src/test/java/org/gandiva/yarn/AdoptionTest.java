@@ -136,6 +136,21 @@ class AdoptionTest {
     }
   }
 
+  /** An answer OK says that the node has the height. */
+  @Test
+  void aNodeThatIsLeftToStockCodeGetsNoHeight() {
+    try (Rig rig =
+        Rig.gandiva(3)
+            .with(GandivaConfiguration.OVERSUBSCRIBE_WITHOUT_AGENT, "false")
+            .with(GandivaConfiguration.PARTITIONS, "gpu")
+            .start()
+            .nodes(1, 4)) {
+      assertThat(code(rig.setHeight("n1", 2))).isEqualTo("NOT_ADOPTED");
+      assertThat(code(rig.setHeight("n1", 1))).isEqualTo("OK");
+      assertThat(rig.node("n1").at("/scheduler_total/gpus").asInt()).isEqualTo(4);
+    }
+  }
+
   @Test
   void aHeightIsSetByTheCoreWhereNobodyTrustsTheNode() {
     try (Rig rig = Rig.gandiva(3).with(WITHOUT_AGENT, "false").start().nodes(2, 4)) {

@@ -111,6 +111,7 @@ public final class EventQueue {
     long items = 1L + event.path("asks").size();
     items += event.path("blacklist").size();
     items += event.path("tags").size();
+    items += event.path("limits").size();
     return ITEM_BYTES_MAX * items + 6L * event.path("name").asText().length();
   }
 
