@@ -116,6 +116,7 @@ def _enter(
         register.job_of[stray.container] = gang.job_id
         app.strays.pop(stray.container, None)
     gang.phase = GangPhase.HELD
+    gang.is_found = True
     servers = [register.servers[stray.node] for stray in group]
     return JobAdopted(
         at_s,

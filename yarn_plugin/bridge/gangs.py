@@ -91,7 +91,8 @@ class Gang:
     Attributes:
         site: where it may go, while it waits.
         only_on: the servers at the site's places.
-        is_piece: its containers were found, and whether more belong to it is not known.
+        is_found: its containers were found, and not ordered.
+        is_piece: they were, and whether more belong to it is not known.
     """
 
     job_id: JobId
@@ -100,6 +101,7 @@ class Gang:
     phase: GangPhase = GangPhase.WAITING
     site: Site = ANYWHERE
     only_on: tuple[ServerId, ...] = ()
+    is_found: bool = False
     is_piece: bool = False
 
     @property
@@ -304,6 +306,7 @@ class Application:
         for key, count in gang.needs.items():
             self._reduce(key, count)
         gang.phase = GangPhase.HELD
+        gang.is_found = False
 
     def _reduce(self, key: AskKey, count: int) -> None:
         pending = self.asks.get(key)

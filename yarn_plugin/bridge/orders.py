@@ -88,7 +88,7 @@ class OrderDesk:
         if found is None:
             return ()
         app, gang = found
-        if gang.phase is GangPhase.HELD:
+        if gang.phase is GangPhase.HELD and gang.is_found:
             return ()  # found whole again, since the event that broke it; the core is about to hear of it
         if not app.scope.places(app.queue, gang.site.label):
             return list(self._let_be(app, gang, at_s))

@@ -259,6 +259,14 @@ def test_a_node_that_left_and_came_back_unnoticed_keeps_what_was_made_on_it_sinc
     assert cluster.desk.write([ReleaseGang(5, JobId(APP), "lost")], 3.0).orders == ()
 
 
+def test_an_order_that_was_carried_out_after_the_core_gave_its_job_up_is_given_back() -> None:
+    """The server was lost while the order was out: its answer is disregarded, so its containers are nobody's."""
+    cluster = held_gang()
+    (order,) = cluster.desk.write([ReleaseGang(5, JobId(APP), "lost")], 3.0).orders
+    assert isinstance(order, wire.ReleaseOrder)
+    assert order.containers == ("c1", "c2")
+
+
 # ---------------------------------------------------------------------- snapshots of what is known
 
 
