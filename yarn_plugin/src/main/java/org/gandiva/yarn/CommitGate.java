@@ -28,6 +28,9 @@ final class CommitGate {
   }
 
   private ReentrantReadWriteLock gate(ApplicationAttemptId attempt) {
-    return gates.computeIfAbsent(attempt, ignored -> new ReentrantReadWriteLock());
+    ReentrantReadWriteLock known = gates.get(attempt);
+    return known != null
+        ? known
+        : gates.computeIfAbsent(attempt, ignored -> new ReentrantReadWriteLock());
   }
 }

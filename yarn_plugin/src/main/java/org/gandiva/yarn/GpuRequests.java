@@ -22,24 +22,28 @@ final class GpuRequests {
 
   /** Both placement handlers of Hadoop would choose nodes without the core. */
   static String whyNotConstrained(List<SchedulingRequest> requests) {
+    if (requests == null || requests.isEmpty()) {
+      return null; // On every heartbeat: no stream for nothing.
+    }
     boolean hasGpus =
-        requests != null
-            && requests.stream()
-                .anyMatch(r -> ResourceVector.gpus(r.getResourceSizing().getResources()) > 0);
+        requests.stream()
+            .anyMatch(r -> ResourceVector.gpus(r.getResourceSizing().getResources()) > 0);
     return hasGpus ? SCHEDULING_REQUEST : null;
   }
 
   /** Opportunistic containers are counted on no node and may be killed by a NodeManager. */
   static String whyNotAsked(List<ResourceRequest> asks) {
-    boolean hasGpus =
-        asks != null
-            && asks.stream()
-                .anyMatch(
-                    ask ->
-                        ask.getNumContainers() > 0
-                            && ResourceVector.gpus(ask.getCapability()) > 0
-                            && isOpportunistic(ask));
-    return hasGpus ? OPPORTUNISTIC : null;
+    if (asks == null || asks.isEmpty()) {
+      return null;
+    }
+    for (ResourceRequest ask : asks) {
+      if (isOpportunistic(ask)
+          && ask.getNumContainers() > 0
+          && ResourceVector.gpus(ask.getCapability()) > 0) {
+        return OPPORTUNISTIC;
+      }
+    }
+    return null;
   }
 
   private static boolean isOpportunistic(ResourceRequest ask) {
