@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
 from itertools import count, cycle, islice
 from typing import Any
 
@@ -22,6 +23,7 @@ JIT_FLAGS = ("-XX:TieredStopAtLevel=4", "-Xms1024m", "-Xmn640m")
 
 MASTERS_HOST = "a-masters"
 NODE_GPUS = 4
+PACE_PER_S = 1000.0
 
 
 class Kind(msgspec.Struct, frozen=True):
@@ -42,13 +44,20 @@ class Shape(msgspec.Struct, frozen=True):
     Attributes:
         nodes: servers of four GPUs.
         masters: applications that ask, all in one queue.
-        burst: containers asked for at one instant, and heartbeats of nodes that follow; Hadoop gives a heartbeat one
-            container of an ask that names no node.
+        burst: containers asked for at one instant.
     """
 
     nodes: int
     masters: int
     burst: int
+
+    @property
+    def heartbeats(self) -> int:
+        """Of nodes, behind a burst: each node's one a second where `PACE_PER_S` containers a second are asked for.
+
+        At least one a container, since Hadoop gives a heartbeat one container of an ask that names no node.
+        """
+        return max(self.burst, round(self.burst * self.nodes / PACE_PER_S))
 
 
 class Spent(msgspec.Struct, frozen=True):
@@ -57,14 +66,16 @@ class Spent(msgspec.Struct, frozen=True):
     Attributes:
         rm_cpu_s: of the thread that is the ResourceManager; nodes' and masters' own work is in it.
         jvm_cpu_s: of its whole process: with the garbage collector, the compiler and the bridge's JSON.
-        core_cpu_s: of the core's process.
-        wall_s: one after the other, the ResourceManager's and the core's.
+        core_cpu_s: of the core's thread.
+        rm_s: wall time of that first thread's work.
+        elapsed_s: wall time from the first ask to the last container in its master's hands, this driver's work too.
     """
 
     rm_cpu_s: float
     jvm_cpu_s: float
     core_cpu_s: float
-    wall_s: float
+    rm_s: float
+    elapsed_s: float
 
     def since(self, before: Spent) -> Spent:
         """The difference."""
@@ -78,8 +89,7 @@ class Ran(msgspec.Struct, frozen=True):
     Attributes:
         allocations: containers that masters were given.
         spent: on it.
-        decisions_s: for each container that the core placed, from when its ask waited for the core to the answer of
-            the commit.
+        decisions_s: for each container that the core placed, see `Core`.
     """
 
     allocations: int
@@ -100,8 +110,12 @@ class LoadedRm:
         self._ask_ids = count()
         self._open = 0
         self._held: dict[str, list[str]] = {key: [] for key in self._keys}
-        self._core_wall_s = 0.0
-        self._core_cpu_s = 0.0
+        self._thread = ThreadPoolExecutor(1)
+        self._deciding: Future[None] | None = None
+
+    def close(self) -> None:
+        """End the core's thread."""
+        self._thread.shutdown()
 
     def fill(self) -> None:
         """Let nodes and masters join."""
@@ -109,9 +123,9 @@ class LoadedRm:
         nodes += [_node(f"server-{number:05}", NODE_GPUS) for number in range(self._shape.nodes)]
         for start in range(0, len(nodes), 500):
             self._step(nodes[start : start + 500])
-        self._decide()
         self._step([_submission(key) for key in self._keys])
         self._decide()
+        self._decided()
 
     def run(self, kind: Kind, containers: int) -> Ran:
         """Ask for so many containers, burst by burst, until masters have all of them; then give them back."""
@@ -120,6 +134,7 @@ class LoadedRm:
         for start in range(0, containers, self._shape.burst):
             self._burst(kind, min(self._shape.burst, containers - start))
         self._wait()
+        self._decided()
         spent = self._spent().since(before)
         decisions_s = () if self._core is None else tuple(self._core.decisions_s[decided:])
         self._release()
@@ -130,13 +145,14 @@ class LoadedRm:
         for _ in range(100 + self._shape.nodes):
             if not self._open:
                 return
+            self._decided()
             self._step([{"do": "beat_nodes", "count": self._shape.burst}])
             self._decide()
         raise InvariantError(f"{self._open} containers of a benchmark are never allocated")
 
     def _burst(self, kind: Kind, containers: int) -> None:
         asks = [self._ask(key, kind) for key in islice(self._turn, containers)]
-        self._step([*asks, {"do": "beat_nodes", "count": containers}])
+        self._step([*asks, {"do": "beat_nodes", "count": self._shape.heartbeats}])
         self._decide()
 
     def _ask(self, key: str, kind: Kind) -> dict[str, object]:
@@ -155,6 +171,7 @@ class LoadedRm:
         self._held = {key: [] for key in self._keys}
         self._step([*releases, {"do": "settle", "rounds": 1}, {"do": "settle", "rounds": 1}])
         self._decide()
+        self._decided()
 
     def _step(self, actions: list[dict[str, object]]) -> None:
         reply = self._gateway.replay_step(float(next(self._clock)), actions, rounds=0)
@@ -165,20 +182,26 @@ class LoadedRm:
                 self._open -= len(given)
 
     def _decide(self) -> None:
-        if self._core is None:
-            return
-        wall_s, cpu_s = time.perf_counter(), time.process_time()
-        self._core.decide()
-        self._core_wall_s += time.perf_counter() - wall_s
-        self._core_cpu_s += time.process_time() - cpu_s
+        """Let the core answer what waits while nodes and masters go on: a burst behind, as a busy live one may be."""
+        if self._core is not None:
+            asked_s = time.perf_counter()
+            self._decided()
+            self._deciding = self._thread.submit(self._core.decide, asked_s)
+
+    def _decided(self) -> None:
+        """Wait for the core's answer."""
+        if self._deciding is not None:
+            self._deciding.result()
+            self._deciding = None
 
     def _spent(self) -> Spent:
         found: Mapping[str, Any] = self._gateway.replay_query(spent=True)
         return Spent(
-            found["steps_cpu_s"],
-            found["jvm_cpu_s"],
-            self._core_cpu_s,
-            found["steps_wall_s"] + self._core_wall_s,
+            rm_cpu_s=found["steps_cpu_s"],
+            jvm_cpu_s=found["jvm_cpu_s"],
+            core_cpu_s=0.0 if self._core is None else self._core.cpu_s,
+            rm_s=found["steps_wall_s"],
+            elapsed_s=time.perf_counter(),
         )
 
 
@@ -197,8 +220,8 @@ def loaded(scheduler_class: str, properties: Mapping[str, str], shape: Shape) ->
             },
         )
         is_ours = scheduler_class.startswith("org.gandiva.")
-        core = stack.enter_context(opened_core(gateway, Settings())) if is_ours else None
-        rm = LoadedRm(gateway, shape, core)
+        core = stack.enter_context(opened_core(jvm.connect(), Settings())) if is_ours else None
+        rm = stack.enter_context(closing(LoadedRm(gateway, shape, core)))
         rm.fill()
         yield rm
 

@@ -58,15 +58,17 @@ def run(*, is_quick: bool, say: Say) -> Sequence[Row]:
     """Containers a second that a ResourceManager allocates, stock and with Gandiva, CPU-only asks and one-GPU asks.
 
     Each arm has a JVM and a ResourceManager of its own, all at once, and they take turns, run by run: the same nodes of
-    four GPUs, masters, bursts of 25 asks and as many heartbeats of nodes; a container that an ask names no node for is
-    Hadoop's to give one a heartbeat. The clock of the ResourceManager is virtual, nodes and masters are played inside
-    of its JVM, and its threads are one. `cpu_only` figures are per second of that thread's CPU time, which other work
-    on the machine hardly changes; a ratio is the median of Gandiva's by the stock run before it, with the least and the
-    greatest. `gpu` rates are by wall time: the ResourceManager's and, in mode full (height 4, every container a job and
-    a commit of its own), the core's, one after the other; nothing overlaps, as it would live. `gpu_p50_ms` and
-    `gpu_p99_ms` are of a decision: from when the events of a burst wait for the core, over fetching, translation,
-    engine, journal and the commit, to the commit's answer, the queue behind others of the burst included. In mode
-    observe the stock code allocates, and the core only watches. `core_cpu_ms` is Python's CPU time a container.
+    four GPUs, masters, bursts of 25 asks, and after each burst the heartbeats that nodes send in the time that 1,000
+    asks a second leave it, at least one a container (Hadoop gives a heartbeat one container of an ask that names no
+    node). The ResourceManager's clock is virtual; nodes and masters are played in its JVM, by the one thread that it
+    has. `cpu_only` figures are per second of that thread's CPU time, which other work on the machine changes least;
+    a ratio is the median of Gandiva's by the stock run before it, with the least and the greatest. `gpu` rates are by
+    wall time. Stock and in mode observe, where stock code allocates and the core only watches, it is that thread's
+    time. In mode full (height 4; every container a job, a decision and a commit of its own) it is all time from the
+    first ask to the last container in its master's hands: while the core answers a burst, the next is asked for.
+    `gpu_p50_ms` and `gpu_p99_ms` are of a decision: from when a burst's events wait for the core, over fetching,
+    translation, engine, journal and the commit, to the commit's answer; the wait for others before it included.
+    `jvm_cpu_ms` and `core_cpu_ms` are CPU time a container, of the JVM with its compiler and collector, and of Python.
     """
     plan = QUICK if is_quick else Plan()
     return [row for nodes in plan.nodes for row in _rows(nodes, plan, say)]
@@ -98,51 +100,47 @@ def _measured(arms: Mapping[str, LoadedRm], nodes: int, plan: Plan, say: Say) ->
 
 def _row(nodes: int, mode: str, ours: Runs, stock: Runs) -> Row:
     row: dict[str, Cell] = {"nodes": nodes, "mode": mode, "runs": len(ours[GPU])}
-    row |= _compared("cpu_only", ours[CPU_ONLY], stock[CPU_ONLY], _by_cpu)
-    row["cpu_only_jvm_ratio"] = _ratio(ours[CPU_ONLY], stock[CPU_ONLY], _by_jvm)
-    row |= _compared("gpu", ours[GPU], stock[GPU], _by_wall)
+    cpu = _by_cpu, _by_cpu
+    row |= _compared("cpu_only", "cpu_s", ours[CPU_ONLY], stock[CPU_ONLY], cpu)
+    wall = _by_elapsed if mode == "full" else _by_rm, _by_rm
+    row |= _compared("gpu", "s", ours[GPU], stock[GPU], wall)
     decisions_ms = [took_s * 1000 for ran in ours[GPU] for took_s in ran.decisions_s]
     row["gpu_p50_ms"] = percentile(decisions_ms, 0.50)
     row["gpu_p99_ms"] = percentile(decisions_ms, 0.99)
-    row["gpu_rm_cpu_ms"] = _each_ms(ours[GPU], lambda ran: ran.spent.rm_cpu_s)
+    row["gpu_jvm_cpu_ms"] = _each_ms(ours[GPU], lambda ran: ran.spent.jvm_cpu_s)
     row["gpu_core_cpu_ms"] = _each_ms(ours[GPU], lambda ran: ran.spent.core_cpu_s)
-    row["stock_gpu_rm_cpu_ms"] = _each_ms(stock[GPU], lambda ran: ran.spent.rm_cpu_s)
+    row["stock_gpu_jvm_cpu_ms"] = _each_ms(stock[GPU], lambda ran: ran.spent.jvm_cpu_s)
     return row
 
 
 Rate = Callable[[Ran], float]
 
 
-def _compared(name: str, ours: Sequence[Ran], stock: Sequence[Ran], rate: Rate) -> dict[str, Cell]:
-    ratios = _ratios(ours, stock, rate)
-    unit = "per_s" if rate is _by_wall else "per_cpu_s"
+def _compared(
+    name: str, unit: str, ours: Sequence[Ran], stock: Sequence[Ran], rates: tuple[Rate, Rate]
+) -> dict[str, Cell]:
+    our_rates, stock_rates = map(rates[0], ours), map(rates[1], stock)
+    pairs = list(zip(our_rates, stock_rates, strict=True))
+    ratios = [our / other for our, other in pairs]
     return {
         f"{name}_ratio": median(ratios),
         f"{name}_ratio_min": min(ratios),
         f"{name}_ratio_max": max(ratios),
-        f"{name}_allocations_{unit}": median(map(rate, ours)),
-        f"stock_{name}_allocations_{unit}": median(map(rate, stock)),
+        f"{name}_allocations_per_{unit}": median(our for our, _ in pairs),
+        f"stock_{name}_allocations_per_{unit}": median(other for _, other in pairs),
     }
-
-
-def _ratio(ours: Sequence[Ran], stock: Sequence[Ran], rate: Rate) -> float:
-    return median(_ratios(ours, stock, rate))
-
-
-def _ratios(ours: Sequence[Ran], stock: Sequence[Ran], rate: Rate) -> list[float]:
-    return [rate(our) / rate(other) for our, other in zip(ours, stock, strict=True)]
 
 
 def _by_cpu(ran: Ran) -> float:
     return ran.allocations / ran.spent.rm_cpu_s
 
 
-def _by_jvm(ran: Ran) -> float:
-    return ran.allocations / ran.spent.jvm_cpu_s
+def _by_rm(ran: Ran) -> float:
+    return ran.allocations / ran.spent.rm_s
 
 
-def _by_wall(ran: Ran) -> float:
-    return ran.allocations / ran.spent.wall_s
+def _by_elapsed(ran: Ran) -> float:
+    return ran.allocations / ran.spent.elapsed_s
 
 
 def _each_ms(runs: Sequence[Ran], cost: Rate) -> float:

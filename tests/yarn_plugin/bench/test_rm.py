@@ -35,8 +35,10 @@ def test_a_ratio_is_the_median_of_pairs_and_a_rate_counts_what_the_arm_spent() -
     assert (row["nodes"], row["mode"], row["runs"]) == (7, "full", 3)
     assert (row["cpu_only_ratio"], row["cpu_only_ratio_min"]) == (0.5, 0.25)
     assert (row["cpu_only_ratio_max"], row["cpu_only_allocations_per_cpu_s"]) == (1.0, 5.0)
-    assert row["stock_gpu_allocations_per_s"] == 5.0
-    assert row["gpu_allocations_per_s"] == 2.5
+    assert (row["gpu_allocations_per_s"], row["stock_gpu_allocations_per_s"]) == (10 / 6, 5.0)
+    assert row["gpu_core_cpu_ms"] == 200.0
+    observed = rm._row(7, "observe", ours, stock)
+    assert observed["gpu_allocations_per_s"] == 2.5
     assert (row["gpu_p50_ms"], row["gpu_p99_ms"]) == (10.0, 20.0)
 
 
@@ -48,5 +50,11 @@ def test_a_run_never_asks_for_more_gpus_than_both_arms_have() -> None:
 
 
 def _ran(allocations: int, seconds: float) -> Ran:
-    spent = Spent(rm_cpu_s=seconds, jvm_cpu_s=seconds, core_cpu_s=seconds, wall_s=2 * seconds)
+    spent = Spent(
+        rm_cpu_s=seconds,
+        jvm_cpu_s=seconds,
+        core_cpu_s=seconds,
+        rm_s=2 * seconds,
+        elapsed_s=3 * seconds,
+    )
     return Ran(allocations, spent, (0.01, 0.02))
