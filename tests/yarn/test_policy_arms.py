@@ -176,6 +176,47 @@ def test_a_queue_of_half_the_gpus_never_runs_more_than_half(opener: Opener, tmp_
     assert most["resident"] > 8
 
 
+def test_a_guaranteed_queue_gets_its_share_of_devices_that_another_has_taken(
+    opener: Opener, tmp_path: Path
+) -> None:
+    """A06, small: b with next to no guarantee asks for 24 of 12 GPUs, then a, guaranteed 4, for 4; nobody is killed."""
+    queues = (
+        QueueLimit(QueueName("root"), 12.0, 12.0),
+        QueueLimit(QueueName("root.a"), 4.0, 12.0, "root"),
+        # Hadoop admits no application to a queue of no capacity at all.
+        QueueLimit(QueueName("root.b"), 0.05, 12.0, "root"),
+        QueueLimit(QueueName("root.idle"), 7.95, 12.0, "root"),
+    )
+    cluster = Cluster("A06", small_cluster(servers=3).servers, queues)
+    # Of as many users: stock code gives one of them no more than the queue's guarantee.
+    asked = [with_user(job(f"b{n}", queue="root.b"), f"u{n}") for n in range(24)]
+    jobs = [planned(spec, 900.0) for spec in asked]
+    jobs += [planned(job(f"a{n}", queue="root.a"), 1200.0, 60.0) for n in range(4)]
+    played = play(opener, "gandiva", jobs, cluster, tmp_path)
+    assert len(played.ends) == 28, "each ends well: nothing was killed for another"
+    assert {type(event) for event in played.events}.isdisjoint({JobFailed, ContainersHeld})
+    used_s = {"a": 0.0, "b": 0.0}
+    since_s: dict[str, float] = {}
+    switches = (event for event in played.events if isinstance(event, ResidentsSwitched))
+    for event in switches:
+        for stopped, at_s in event.stopped:
+            used_s[stopped[0]] += within(since_s.pop(stopped), at_s)
+        since_s.update(event.started)
+    for last, at_s in since_s.items():
+        used_s[last[0]] += within(at_s, played.ends[last])
+    running = {queue: total_s / (WINDOW_S[1] - WINDOW_S[0]) for queue, total_s in used_s.items()}
+    assert running == pytest.approx({"a": 4.0, "b": 8.0}, rel=0.02)
+
+
+WINDOW_S = (900.0, 1500.0)
+"""Steady state: ten minutes and more after a came, and both queues have more to do."""
+
+
+def within(from_s: float, to_s: float) -> float:
+    """So much of a span lies in the window."""
+    return max(0.0, min(to_s, WINDOW_S[1]) - max(from_s, WINDOW_S[0]))
+
+
 def with_user(spec: JobSpec, user: str) -> JobSpec:
     """The same job of another user."""
     return msgspec.structs.replace(spec, user=user)

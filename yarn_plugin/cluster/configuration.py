@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+from yarn_plugin.cluster.processes import CLUSTER_ID
 from yarn_plugin.cluster.state import RM_HOST, Cluster, Node, Plan, StateFolder
 
 CAPACITY = "capacity"
@@ -142,7 +143,10 @@ def _node(folder: StateFolder, cluster: Cluster, node: Node) -> dict[str, str]:
         "yarn.nodemanager.disk-health-checker.enable": "false",
         "yarn.nodemanager.vmem-check-enabled": "false",
         "yarn.nodemanager.pmem-check-enabled": "false",
-        "yarn.nodemanager.admin-env": f"JDK_JAVA_OPTIONS={QUICK_JVM}",
+        # By the id `down` finds them: a supervised node leaves its containers alone.
+        "yarn.nodemanager.admin-env": (
+            f"JDK_JAVA_OPTIONS={QUICK_JVM},{CLUSTER_ID}={cluster.cluster_id}"
+        ),
     }
 
 

@@ -13,6 +13,7 @@ from gandiva_core.site.configuration import SiteConfiguration
 from gandiva_core.site.findings import Severity
 from gandiva_core.site.validation import Role, validate
 from yarn_plugin.cluster.configuration import as_xml, node_conf, scheduler_properties, write_all
+from yarn_plugin.cluster.processes import CLUSTER_ID
 from yarn_plugin.cluster.state import Cluster, Plan, StateFolder, addressed
 
 ADDRESS = re.compile(r"(?:\d+\.){3}\d+")
@@ -67,6 +68,14 @@ def test_the_mode_is_full_unless_it_is_set(tmp_path: Path) -> None:
     folder = StateFolder(tmp_path / "b")
     write_all(folder, observing, "/jars/a.jar")
     assert values(folder.conf)[key] == "observe"
+
+
+def test_a_container_can_be_found_by_the_id_of_its_cluster(tmp_path: Path) -> None:
+    """A supervised node that is stopped leaves its containers alone; `down` has to end them itself."""
+    folder, cluster = written(tmp_path, "gandiva")
+    for node in cluster.nodes:
+        passed_on = values(node_conf(folder, node))["yarn.nodemanager.admin-env"].split(",")
+        assert f"{CLUSTER_ID}={cluster.cluster_id}" in passed_on
 
 
 def test_each_node_has_its_own_ports_and_folders(tmp_path: Path) -> None:
