@@ -30,10 +30,13 @@ class ServerRules:
         self._servers: dict[ServerId, Server] = {}
         self._told: tuple[QueueLimit, ...] = ()
         self._heights: dict[ServerId, int] = {}
+        self._unsettled: dict[ServerId, None] = {}
+        #: Servers whose height may not be what it should be: a turn looks at these, not at thousands.
 
     def settle(self, adoption: Adoption, at_s: float) -> Iterator[Event]:
         """Another mode, other queues or limits: servers that can do more or less from now on, and the limits."""
         self._adoption = adoption
+        self._unsettled = dict.fromkeys(self._servers)
         for server in list(self._servers.values()):
             revised = self._revised(server)
             if revised != server:
@@ -47,6 +50,7 @@ class ServerRules:
             if isinstance(event, ServerJoined):
                 server = self._revised(event.server)
                 self._servers[server.server_id] = server
+                self._unsettled[server.server_id] = None
                 yield ServerJoined(event.at_s, server)
                 yield from self._limits(event.at_s)
             else:
@@ -61,13 +65,17 @@ class ServerRules:
     def new_session(self) -> None:
         """Heights that were asked for before may be forgotten on the other side."""
         self._heights.clear()
+        self._unsettled = dict.fromkeys(self._servers)
 
     def heights(self) -> list[HeightOrder]:
         """Orders for servers whose devices may be shared from now on, or no longer."""
         orders: list[HeightOrder] = []
-        for server_id, server in self._servers.items():
-            wanted = self._height(server)
-            if wanted != self._heights.get(server_id, 1):
+        for server_id in list(self._unsettled):
+            server = self._servers.get(server_id)
+            wanted = 1 if server is None else self._height(server)
+            if server is None or wanted == self._heights.get(server_id, 1):
+                del self._unsettled[server_id]
+            else:
                 orders.append(HeightOrder(f"height/{server_id}", server_id, wanted))
         return orders
 
