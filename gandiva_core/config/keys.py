@@ -164,7 +164,10 @@ KEYS: tuple[Key, ...] = (
         name=PREFIX + "bridge.token-file",
         unit=Unit.TEXT,
         default="",
-        reason="File of mode 0600 with the secret of the bridge. Not set: the bridge stays closed.",
+        reason=(
+            "File of mode 0600 with the secret of the bridge. "
+            "Not set: one is made for the managed core; without that the bridge stays closed."
+        ),
         reader=Reader.PLUGIN,
     ),
     Key(

@@ -17,7 +17,7 @@ public final class GandivaConfiguration {
   /** SPEC's H_max. */
   public static final int HEIGHT_MAX_DEFAULT = 4;
 
-  /** File of mode 0600 with the secret of the bridge; absent: the bridge is not opened. */
+  /** File of mode 0600 with the secret of the bridge; absent: one is made for a managed core. */
   public static final String TOKEN_FILE = PREFIX + "bridge.token-file";
 
   /** Loopback port of the bridge; 0 takes a free one. */
@@ -92,7 +92,7 @@ public final class GandivaConfiguration {
     return atLeast(1, HEIGHT_MAX, HEIGHT_MAX_DEFAULT);
   }
 
-  /** Returns the path of the token file; null where the bridge stays closed. */
+  /** Returns the path of the token file; null where the site has none. */
   public String tokenFile() {
     return conf.getTrimmed(TOKEN_FILE);
   }

@@ -32,6 +32,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaS
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeAddedSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.SchedulerEvent;
 import org.gandiva.yarn.core.CoreService;
+import org.gandiva.yarn.gateway.CallWatcher;
 import org.gandiva.yarn.gateway.EventQueue;
 import org.gandiva.yarn.gateway.GandivaGateway;
 import org.gandiva.yarn.gateway.ProtocolException;
@@ -272,18 +273,8 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
   }
 
   @Override
-  public void heard() {
-    core.watch().heard();
-  }
-
-  @Override
-  public void answerBegins() {
-    core.watch().answerBegins();
-  }
-
-  @Override
-  public void answerEnds() {
-    core.watch().answerEnds();
+  public CallWatcher callWatcher() {
+    return core.watch();
   }
 
   @Override

@@ -3,6 +3,7 @@ package org.gandiva.yarn.core;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
+import org.gandiva.yarn.gateway.CallWatcher;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -13,7 +14,7 @@ import org.slf4j.LoggerFactory;
  * <p>A pause of the JVM itself is nobody's silence: of each step only so much counts. Nor is a call
  * of the core that takes us long to answer.
  */
-public final class CoreWatch implements AutoCloseable {
+public final class CoreWatch implements AutoCloseable, CallWatcher {
   /** What is known of the core. */
   public enum State {
     /** No session was opened since the start. */
@@ -142,7 +143,8 @@ public final class CoreWatch implements AutoCloseable {
     isEngaged = isWanted;
   }
 
-  /** A call of the valid session begins; returns after stock code has stopped to serve GPU asks. */
+  /** Returns after stock code has stopped to serve GPU asks. */
+  @Override
   public void heard() {
     heardNs = clockNs.getAsLong();
     if (isOpen || state != State.CONNECTED) {
@@ -150,12 +152,12 @@ public final class CoreWatch implements AutoCloseable {
     }
   }
 
-  /** From now on the core waits for us, and not we for the core. */
+  @Override
   public void answerBegins() {
     answering.incrementAndGet();
   }
 
-  /** It is the core's turn again. */
+  @Override
   public void answerEnds() {
     heardNs = clockNs.getAsLong();
     answering.decrementAndGet();

@@ -49,7 +49,7 @@ public final class GandivaGateway {
           }
           substrate.admit(Json.text(request, "managed", ""));
           epoch++;
-          substrate.heard();
+          substrate.callWatcher().heard();
           lastSequence = 0;
           lastReply = null;
           events.reset();
@@ -91,7 +91,7 @@ public final class GandivaGateway {
     checkEpoch(request);
     int max = Math.max(1, Math.min(BATCH_MAX, Json.count(request, "max", 1000)));
     int waitMs = Math.min(WAIT_MS_MAX, Json.count(request, "wait_ms", 0));
-    substrate.heard();
+    substrate.callWatcher().heard();
     List<ObjectNode> taken = events.take(max, waitMs, this::snapshot);
     checkEpoch(request);
     reply.put("epoch", epoch);
@@ -103,11 +103,11 @@ public final class GandivaGateway {
   }
 
   private List<ObjectNode> snapshot() {
-    substrate.answerBegins();
+    substrate.callWatcher().answerBegins();
     try {
       return substrate.snapshot();
     } finally {
-      substrate.answerEnds();
+      substrate.callWatcher().answerEnds();
     }
   }
 
@@ -118,7 +118,7 @@ public final class GandivaGateway {
     try {
       request = Json.parse(json);
       checkEpoch(request);
-      substrate.heard();
+      substrate.callWatcher().heard();
       sequence = Json.whole(request, "seq");
       if (sequence == lastSequence && lastReply != null) {
         return lastReply;
@@ -133,12 +133,12 @@ public final class GandivaGateway {
             throw e;
           });
     }
-    substrate.answerBegins();
+    substrate.callWatcher().answerBegins();
     try {
       lastReply = answer(reply -> apply(request, reply));
       lastSequence = sequence;
     } finally {
-      substrate.answerEnds();
+      substrate.callWatcher().answerEnds();
     }
     return lastReply;
   }

@@ -14,14 +14,8 @@ public interface Substrate {
   /** Lets a core open a session, or refuses it; the text is the "managed" of its hello. */
   void admit(String managed) throws ProtocolException;
 
-  /** A call of the valid session begins. */
-  void heard();
-
-  /** Work on an answer begins, which may take longer than a core may be silent. */
-  void answerBegins();
-
-  /** The answer is there. */
-  void answerEnds();
+  /** Returns who is told of the core's calls. */
+  CallWatcher callWatcher();
 
   /** Applies one effect; returns its result with "id" and "code". */
   ObjectNode apply(ObjectNode effect) throws ProtocolException;

@@ -24,6 +24,7 @@ import java.util.function.BooleanSupplier;
 import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
 import org.gandiva.yarn.GandivaConfiguration;
+import org.gandiva.yarn.gateway.CallWatcher;
 import org.gandiva.yarn.gateway.EventQueue;
 import org.gandiva.yarn.gateway.GandivaGateway;
 import org.gandiva.yarn.gateway.ProtocolException;
@@ -59,18 +60,8 @@ class CoreServiceTest {
             }
 
             @Override
-            public void heard() {
-              service.watch().heard();
-            }
-
-            @Override
-            public void answerBegins() {
-              service.watch().answerBegins();
-            }
-
-            @Override
-            public void answerEnds() {
-              service.watch().answerEnds();
+            public CallWatcher callWatcher() {
+              return service.watch();
             }
 
             @Override
