@@ -86,7 +86,9 @@ def read_token(token_file: Path) -> str:
         mode = stat.S_IMODE(token_file.stat().st_mode)
         text = token_file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise GatewayError("TOKEN_FILE", f"token file {token_file}: {error}") from error
+        raise GatewayError(
+            "TOKEN_FILE", f"token file {token_file}: {getattr(error, 'strerror', None) or error}"
+        ) from error
     token = text.removesuffix("\n")
     if mode & 0o177:
         found = f"rights are {mode:04o}, expected 0600"

@@ -18,7 +18,7 @@ from tenacity import (
     wait_exponential,
 )
 
-from gandiva_core.model.errors import GandivaError
+from gandiva_core.model.errors import GandivaError, InputError
 from yarn_plugin.bridge.gateway import Gateway, GatewayError, JsonObject
 from yarn_plugin.live.loop import Session
 
@@ -89,6 +89,7 @@ def serve(
         managed: which child of the ResourceManager this is; empty for none.
 
     Raises:
+        InputError: a token file that cannot be used, at the start.
         GatewayUnreachableError: the first connection cannot be made, a later one is refused or takes too long.
         SupersededError: another core took over, or is the only one admitted.
         GandivaError: out of a turn.
@@ -118,6 +119,9 @@ def _first(connect: Connect) -> OpenGateway:
     try:
         return connect()
     except GatewayError as error:
+        if error.kind == "TOKEN_FILE":
+            expected = "a file of mode 0600 with the bridge's secret in one line"
+            raise InputError("--token-file", str(error), expected) from error
         raise GatewayUnreachableError(str(error)) from error
 
 

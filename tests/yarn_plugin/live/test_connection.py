@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from gandiva_core.model.errors import InputError
 from yarn_plugin.bridge.gateway import GatewayError, JsonObject
 from yarn_plugin.live.connection import GatewayUnreachableError, SupersededError, serve
 from yarn_plugin.live.loop import Session
@@ -71,10 +72,15 @@ def test_turns_are_taken_until_the_end() -> None:
     assert scene.opened[0].is_closed
 
 
-@pytest.mark.parametrize("kind", ["UNREACHABLE", "WRONG_TOKEN", "TOKEN_FILE"])
+@pytest.mark.parametrize("kind", ["UNREACHABLE", "WRONG_TOKEN"])
 def test_no_gateway_at_the_start_ends_it(kind: str) -> None:
     with pytest.raises(GatewayUnreachableError, match=kind):
         Scene([kind], ["OK"]).serve()
+
+
+def test_a_token_file_that_cannot_be_used_is_bad_input() -> None:
+    with pytest.raises(InputError, match="--token-file"):
+        Scene(["TOKEN_FILE"], ["OK"]).serve()
 
 
 @pytest.mark.parametrize("kind", ["UNREACHABLE", "TIMEOUT", "BROKEN"])

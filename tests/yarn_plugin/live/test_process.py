@@ -48,7 +48,7 @@ def test_a_token_that_others_may_read_is_not_used(
     token = tmp_path / "token"
     write_token(token)
     token.chmod(0o644)
-    assert run(["core", "--port", "1", "--token-file", str(token)]) == ExitCode.UNREACHABLE
+    assert run(["core", "--port", "1", "--token-file", str(token)]) == ExitCode.BAD_INPUT
     assert "0644, expected 0600" in capsys.readouterr().err
 
 

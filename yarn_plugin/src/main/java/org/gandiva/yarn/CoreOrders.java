@@ -9,6 +9,7 @@ final class CoreOrders {
   private final GandivaScheduler scheduler;
   private final GangCommitter committer;
   private final OverSubscription overSubscription;
+  private volatile boolean isSnapshotOwed;
 
   CoreOrders(
       GandivaScheduler scheduler, GangCommitter committer, OverSubscription overSubscription) {
@@ -17,11 +18,24 @@ final class CoreOrders {
     this.overSubscription = overSubscription;
   }
 
+  /**
+   * Stock code gave GPUs away that the core does not know of: until it is told, it can place
+   * nothing.
+   */
+  void oweSnapshot() {
+    isSnapshotOwed = true;
+  }
+
+  /** All that there is, is being written down for the core. */
+  void paySnapshot() {
+    isSnapshotOwed = false;
+  }
+
   ObjectNode apply(ObjectNode effect) throws ProtocolException {
     String op = effect.path("op").asText();
     switch (op) {
       case "commit_gang":
-        return committer.commit(effect);
+        return isSnapshotOwed ? tooEarly(effect) : committer.commit(effect);
       case "release_gang":
         return committer.release(effect);
       case "set_height":
@@ -36,5 +50,13 @@ final class CoreOrders {
                 + Json.shown(op)
                 + ", expected commit_gang, release_gang, set_height, explain or agent_reported");
     }
+  }
+
+  private static ObjectNode tooEarly(ObjectNode effect) throws ProtocolException {
+    return Json.object()
+        .put("id", Json.text(effect, "id"))
+        .put("code", CommitCode.NOT_READY.name())
+        .put("detail", "stock code served GPU asks meanwhile: a snapshot comes first")
+        .put("index", 0);
   }
 }

@@ -264,6 +264,7 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
 
   @Override
   public List<ObjectNode> snapshot() {
+    orders.paySnapshot();
     return new Snapshot(this, settingsEvents).write();
   }
 
@@ -367,6 +368,7 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
 
   /** What stock code has reserved meanwhile goes; the core is told all of what it has given. */
   private void afterFallback() {
+    orders.oweSnapshot();
     adopter.releaseReservations();
     events.reset();
   }

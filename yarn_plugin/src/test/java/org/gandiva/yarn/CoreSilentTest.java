@@ -65,6 +65,7 @@ class CoreSilentTest {
   void residentsAboveThePhysicalCountLiveOn() {
     try (Rig rig = rig("exclusive")) {
       rig.submit("j", "ann").ask("j", 7, 1);
+      rig.takeEvents();
       assertThat(rig.commit("j", "n1", "n1", "n1", "n1", "n1", "n1").get("code").asText())
           .isEqualTo("OK");
       waitUntil(() -> metrics(rig).getFallbackEngaged() == 1);
@@ -87,6 +88,22 @@ class CoreSilentTest {
       assertThat(first.get("kind").asText()).isEqualTo("resync");
       assertThat(first.at("/apps/0/containers")).hasSize(4);
       assertThat(metrics(rig).getFallbackEngaged()).isZero();
+    }
+  }
+
+  /** What it decided before it hung would put two on a device that stock code gave away whole. */
+  @Test
+  void nothingIsCommittedBeforeTheCoreKnowsWhatStockGave() {
+    try (Rig rig = rig("exclusive")) {
+      rig.takeEvents();
+      rig.submit("j", "ann").ask("j", 8, 1);
+      waitUntil(() -> metrics(rig).getFallbackEngaged() == 1);
+      rig.settle();
+      JsonNode early = rig.commit("j", "n1");
+      assertThat(early.get("code").asText()).isEqualTo("NOT_READY");
+      assertThat(rig.node("n1").at("/used/gpus").asInt()).isEqualTo(4);
+      rig.takeEvents();
+      assertThat(rig.commit("j", "n1").get("code").asText()).isEqualTo("OK");
     }
   }
 
