@@ -331,6 +331,11 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
     return physicalRoom;
   }
 
+  /** What the core may fill of a node. */
+  Resource fillable(SchedulerNode node) {
+    return overSubscription.fillable(node);
+  }
+
   long nowMs() {
     return getClock().getTime();
   }

@@ -164,9 +164,7 @@ final class GangPlan {
   }
 
   private void room(FiCaSchedulerNode node, Resource capability) throws CommitRefusal {
-    Resource left =
-        free.computeIfAbsent(
-            node.getNodeID(), ignored -> Resources.clone(node.getUnallocatedResource()));
+    Resource left = free.computeIfAbsent(node.getNodeID(), ignored -> scheduler.fillable(node));
     RMContainer reserved = node.getReservedContainer();
     if (reserved != null || !Resources.fitsIn(capability, left)) {
       String reservation =

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.Collection;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.stream.Collectors;
@@ -17,6 +18,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerNode;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerNode;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeResourceUpdateSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.SchedulerEvent;
+import org.apache.hadoop.yarn.util.resource.Resources;
 import org.gandiva.yarn.gateway.Json;
 import org.gandiva.yarn.gateway.ProtocolException;
 
@@ -24,7 +26,8 @@ import org.gandiva.yarn.gateway.ProtocolException;
  * Makes the scheduler see physical GPUs times the height, so that several jobs can hold containers
  * on one device. The ResourceManager's node keeps the physical count; memory and vcores are never
  * inflated. A height is 1 except in mode full, where the core asked for more or the site trusts
- * every node.
+ * every node. What a node's containers hold above its height is seen until they end, and offered to
+ * nobody.
  */
 final class OverSubscription {
   private static final int NO_TIMEOUT = -1;
@@ -44,6 +47,7 @@ final class OverSubscription {
   private final PhysicalGpus physicalByNode = new PhysicalGpus();
   private final ConcurrentMap<String, Long> physicalByPartition = new ConcurrentHashMap<>();
   private final ConcurrentMap<NodeId, Integer> askedHeights = new ConcurrentHashMap<>();
+  private final Set<NodeId> aboveHeight = ConcurrentHashMap.newKeySet();
   private volatile boolean isSuspended;
 
   OverSubscription(GandivaScheduler scheduler, Veto veto, GandivaConfiguration settings) {
@@ -66,6 +70,7 @@ final class OverSubscription {
     physicalByNode.remove(node.getNodeID());
     physicalByPartition.clear();
     askedHeights.remove(node.getNodeID());
+    aboveHeight.remove(node.getNodeID());
   }
 
   /**
@@ -80,10 +85,12 @@ final class OverSubscription {
     boolean isOurs = event instanceof Refit;
     ResourceOption told = event.getResourceOption();
     Resource physical = isOurs ? node.getTotalCapability() : told.getResource();
+    SchedulerNode known = scheduler.getNode(node.getNodeID());
+    long held = known != null && (isOurs || isInflated(known)) ? held(known) : 0;
     if (!isOurs) {
       setPhysical(node, physical);
     }
-    Resource schedulable = schedulable(node.getNodeID(), physical);
+    Resource schedulable = schedulable(node.getNodeID(), physical, held);
     return schedulable.equals(told.getResource())
         ? event
         : new NodeResourceUpdateSchedulerEvent(
@@ -97,7 +104,7 @@ final class OverSubscription {
       return null;
     }
     RMNode known = node.getRMNode();
-    Resource due = schedulable(id, known.getTotalCapability());
+    Resource due = schedulable(id, known.getTotalCapability(), held(node));
     return ResourceVector.gpus(due) == ResourceVector.gpus(node.getTotalResource())
         ? null
         : new Refit(known);
@@ -110,6 +117,13 @@ final class OverSubscription {
         .filter(Objects::nonNull)
         .map(this::onUpdate)
         .collect(Collectors.toList());
+  }
+
+  /** A node reported; of one that is seen above its height containers may have ended. */
+  void onHeartbeat(NodeId id) {
+    if (!aboveHeight.isEmpty() && aboveHeight.contains(id)) {
+      refitNow(id);
+    }
   }
 
   /** Brings every node to its height. Never called with a lock of the scheduler held. */
@@ -175,7 +189,18 @@ final class OverSubscription {
 
   /** GPUs of a node that no container holds, over-subscribed ones counted; may be negative. */
   long physicalFree(SchedulerNode node) {
-    return physical(node) - ResourceVector.gpus(node.getAllocatedResource());
+    return physical(node) - held(node);
+  }
+
+  /** What the core may fill of a node: never more GPUs than its height, whatever is seen of it. */
+  Resource fillable(SchedulerNode node) {
+    Resource left = Resources.clone(node.getUnallocatedResource());
+    long slots = physical(node) * height(node.getNodeID()) - held(node);
+    return slots < ResourceVector.gpus(left) ? ResourceVector.withGpus(left, slots) : left;
+  }
+
+  private static long held(SchedulerNode node) {
+    return ResourceVector.gpus(node.getAllocatedResource());
   }
 
   /** Physical GPUs of a partition's nodes. */
@@ -215,10 +240,20 @@ final class OverSubscription {
     return told <= physical ? maximum : ResourceVector.withGpus(maximum, physical);
   }
 
-  private Resource schedulable(NodeId id, Resource physical) {
+  /**
+   * What the scheduler shall see of a node: at least what its containers hold. Of a node that owes
+   * GPUs Hadoop gives away nothing at all, not even memory.
+   */
+  private Resource schedulable(NodeId id, Resource physical, long held) {
     long gpus = ResourceVector.gpus(physical);
-    int height = height(id);
-    return gpus == 0 || height == 1 ? physical : ResourceVector.withGpus(physical, gpus * height);
+    long slots = gpus * height(id);
+    if (held > slots) {
+      aboveHeight.add(id);
+    } else {
+      aboveHeight.remove(id);
+    }
+    long seen = Math.max(slots, held);
+    return gpus == 0 || seen == gpus ? physical : ResourceVector.withGpus(physical, seen);
   }
 
   private int height(NodeId id) {

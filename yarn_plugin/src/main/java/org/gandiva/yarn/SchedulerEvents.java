@@ -31,6 +31,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeAddedSc
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeLabelsUpdateSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeRemovedSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeResourceUpdateSchedulerEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeUpdateSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.SchedulerEvent;
 import org.gandiva.yarn.gateway.Json;
 
@@ -114,6 +115,9 @@ final class SchedulerEvents {
         scheduler.onNodeAdded((NodeAddedSchedulerEvent) event);
         onNode("node_added", ((NodeAddedSchedulerEvent) event).getAddedRMNode().getNodeID());
         onRecovered(((NodeAddedSchedulerEvent) event).getAddedRMNode().getNodeID());
+        break;
+      case NODE_UPDATE:
+        overSubscription.onHeartbeat(((NodeUpdateSchedulerEvent) event).getRMNode().getNodeID());
         break;
       case NODE_REMOVED:
         onNodeRemoved(((NodeRemovedSchedulerEvent) event).getRemovedRMNode());

@@ -97,7 +97,7 @@ class AdoptionTest {
       assertThat(schedulable(rig, "n1")).isEqualTo(8);
       assertThat(code(rig.commit("j", "n1", "n1", "n1"))).isEqualTo("OK");
       rig.act("beat", "j").refresh(MODE, "observe");
-      assertThat(schedulable(rig, "n1")).isEqualTo(4);
+      assertThat(schedulable(rig, "n1")).as("what is held, and none to give").isEqualTo(7);
       assertThat(rig.node("n1").at("/used/gpus").asInt()).isEqualTo(7);
       assertThat(rig.allocated("j")).isEqualTo(7);
       assertThat(rig.events("completed", "j")).isEmpty();
@@ -166,7 +166,8 @@ class AdoptionTest {
       assertThat(updates.get(0).get("gpus").asInt()).isEqualTo(4);
       assertThat(code(rig.commit("j", "n1", "n1", "n1", "n1", "n1"))).isEqualTo("OK");
       assertThat(code(rig.setHeight("n1", 1))).isEqualTo("OK");
-      assertThat(schedulable(rig, "n1")).isEqualTo(4);
+      assertThat(schedulable(rig, "n1")).as("what is held, and none to give").isEqualTo(5);
+      assertThat(code(rig.commit("j", "n1"))).isEqualTo("NO_ROOM");
       assertThat(rig.node("n1").at("/used/gpus").asInt()).isEqualTo(5);
       assertThat(code(rig.setHeight("n9", 1))).isEqualTo("NODE_STATE");
       assertThat(code(rig.setHeight("n1", 4))).isEqualTo("BAD_REQUEST");

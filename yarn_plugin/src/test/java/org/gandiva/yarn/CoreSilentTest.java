@@ -76,6 +76,25 @@ class CoreSilentTest {
     }
   }
 
+  /** Of a node that owes GPUs, Hadoop would give away no memory either. */
+  @Test
+  void aNodeThatHoldsMoreThanItHasGoesOnToServeOtherWork() {
+    try (Rig rig = rig("exclusive")) {
+      rig.submit("j", "ann").ask("j", 7, 1);
+      rig.submit("cpu", "ann");
+      rig.commit("j", "n1", "n1", "n1", "n1", "n1", "n1");
+      rig.act("beat", "j");
+      waitUntil(() -> metrics(rig).getFallbackEngaged() == 1);
+      rig.ask("cpu", 3, 0).settle();
+      assertThat(rig.allocated("cpu")).isEqualTo(3);
+      assertThat(rig.allocated("j")).as("six on four devices: none is free").isEqualTo(6);
+      assertThat(rig.node("n1").at("/scheduler_total/gpus").asInt()).isEqualTo(6);
+      rig.act("kill", "j").settle();
+      assertThat(rig.node("n1").at("/used/gpus").asInt()).isZero();
+      assertThat(rig.node("n1").at("/scheduler_total/gpus").asInt()).isEqualTo(4);
+    }
+  }
+
   /** A core that hung and goes on in its old session has missed nothing that it must know. */
   @Test
   void aCoreThatGoesOnInItsOldSessionGetsAResync() {
