@@ -14,8 +14,8 @@ import psutil
 import pytest
 
 from gandiva_core.cli.main import ExitCode, run
-from gandiva_core.replay.arms import policy_factory
-from gandiva_core.runtime.recheck import recheck
+from tests.live.books import entries, residents_over_time
+from tests.live.ledger import Ledger
 from tests.live.shells import Live, brought_up, wait_until
 from yarn_plugin.cluster.daemons import RESOURCE_MANAGER
 from yarn_plugin.cluster.processes import ProcessTable
@@ -40,25 +40,24 @@ def gandiva(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
 
 
 def test_eight_independent_containers_share_four_gpus_within_the_height(gandiva: Live) -> None:
-    with gandiva.shell(8, "-application_tags", "gandiva.gang=1") as client:
+    with gandiva.shell(8, "-application_tags", "gandiva.gang=1") as shell:
         wait_until(lambda: gandiva.gpus_used() == 8, "eight containers at once")
-        gandiva.hold.touch()
-        assert client.wait(timeout=120) == 0
+        shell.finish()
     wait_until(lambda: gandiva.gpus_used() == 0, "all containers gone")
-    most = {len(residents) for residents in devices_over_time(gandiva.journal())}
+    most = {len(residents) for residents in residents_over_time(gandiva.journal())}
     assert max(most) == 2, "eight on four devices: two on each, within a height of four"
     assert max(most) <= HEIGHT_MAX
 
 
 def test_a_gang_of_eight_waits_whole_on_four_gpus(gandiva: Live) -> None:
-    with gandiva.shell(8, "-application_tags", "gandiva.gang=8") as client:
+    with gandiva.shell(8, "-application_tags", "gandiva.gang=8") as shell:
         wait_until(lambda: bool(waiting_jobs(gandiva)), "the gang waits")
         for _ in range(5):
             assert gandiva.gpus_used() == 0
         app = next(iter(waiting_jobs(gandiva)))
         kill = [str(gandiva.folder.yarn), "application", "-kill", app]
         assert subprocess.run(kill, capture_output=True, timeout=120, check=False).returncode == 0
-        assert client.wait(timeout=120) != 0
+        assert shell.client.wait(timeout=120) != 0
 
 
 def test_every_port_is_on_loopback(gandiva: Live) -> None:
@@ -76,23 +75,19 @@ def test_the_token_is_in_no_log_and_on_no_command_line(gandiva: Live) -> None:
     """I7 of the faults."""
     (file,) = gandiva.folder.logs.glob("bridge-*/token")
     assert file.stat().st_mode & 0o777 == 0o600
-    token = file.read_text().strip()
-    for path in gandiva.folder.logs.rglob("*"):
-        assert path.is_dir() or path == file or token not in path.read_text(errors="replace"), path
-    assert not any(token in word for each in gandiva.processes() for word in each.cmdline())
+    Ledger(gandiva, HEIGHT_MAX).no_secret_is_told()
 
 
 def test_a_core_that_is_killed_is_started_again_and_nothing_else_ends(gandiva: Live) -> None:
     """E3 of the faults, once."""
-    with gandiva.shell(2, "-application_tags", "gandiva.gang=1") as client:
+    with gandiva.shell(2, "-application_tags", "gandiva.gang=1") as shell:
         wait_until(lambda: gandiva.gpus_used() == 2, "two containers")
         killed, epoch = core_of(gandiva), session(gandiva)
         killed.kill()
         wait_until(lambda: session(gandiva) > epoch, "another core says hello")
         assert core_of(gandiva).pid != killed.pid
         assert gandiva.gpus_used() == 2
-        gandiva.hold.touch()
-        assert client.wait(timeout=120) == 0
+        shell.finish()
 
 
 def test_another_core_is_refused_while_the_resource_manager_has_its_own(gandiva: Live) -> None:
@@ -111,9 +106,9 @@ def test_applications_live_on_when_the_resource_manager_is_killed(
 ) -> None:
     table = ProcessTable(gandiva.folder.run, gandiva.cluster.cluster_id)
     place = ("--state-dir", str(gandiva.folder.path))
-    with gandiva.shell(8, "-application_tags", "gandiva.gang=1") as client:
-        wait_until(lambda: gandiva.gpus_used() == 8, "eight containers at once")
-        shells = gandiva.containers()
+    with gandiva.shell(8, "-application_tags", "gandiva.gang=1") as shell:
+        wait_until(lambda: len(shell.pids()) == 8, "eight containers at once")
+        shells = shell.pids()
         core, killed = core_of(gandiva), table.alive(RESOURCE_MANAGER)
         assert killed is not None
         os.kill(killed, signal.SIGKILL)
@@ -123,36 +118,31 @@ def test_applications_live_on_when_the_resource_manager_is_killed(
         assert "not reachable" in capsys.readouterr().err
         assert run(["cluster", "up", *place, *OPTIONS, *SHARED]) == 0
         wait_until(lambda: gandiva.gpus_used() == 8, "all eight are known again")
-        assert gandiva.containers() == shells
+        assert shell.pids() == shells
         capsys.readouterr()
         assert run(["cluster", "status", *place, "--format", "json"]) == 0
         rows = json.loads(capsys.readouterr().out)
         assert [row["state"] for row in rows] == ["STARTED", "RUNNING", "RUNNING"]
-        gandiva.hold.touch()
-        assert client.wait(timeout=120) == 0
+        shell.finish()
     wait_until(lambda: gandiva.gpus_used() == 0, "all containers gone")
-    with gandiva.shell(1, "-application_tags", "gandiva.gang=1") as client:
+    with gandiva.shell(1, "-application_tags", "gandiva.gang=1") as shell:
         wait_until(lambda: gandiva.gpus_used() == 1, "a container after the restart")
-        gandiva.hold.touch()
-        assert client.wait(timeout=120) == 0
+        shell.finish()
 
 
 def test_every_decision_of_the_live_core_can_be_made_again(gandiva: Live) -> None:
     """C-7, on what the tests before this one have left."""
-    for path in sorted(gandiva.folder.journal.glob("*.jsonl")):
-        report = recheck(path, policy_factory, is_open_ended=True)
-        assert report.difference_count == 0, report.differences
+    Ledger(gandiva, HEIGHT_MAX).every_decision_can_be_made_again()
 
 
 def test_the_same_shell_runs_under_the_stock_scheduler(tmp_path: Path) -> None:
     options = ("--nodes", "2", "--gpus", "2", "--scheduler", "capacity")
     with brought_up(tmp_path / "capacity", *options) as live:
-        with live.shell(5) as client:
+        with live.shell(5) as shell:
             wait_until(lambda: live.gpus_used() == 4, "four containers on four GPUs")
             for _ in range(5):
                 assert live.gpus_used() == 4, "never more than there are"
-            live.hold.touch()
-            assert client.wait(timeout=120) == 0
+            shell.finish()
         assert live.report().hadoop_version == "3.4.2"
 
 
@@ -166,40 +156,6 @@ def session(live: Live) -> int:
     core = live.report().core
     assert core is not None
     return core.epoch
-
-
-# ---------------------------------------------------------------------------- what the journal says
-
-
-def entries(journal: str) -> list[dict[str, object]]:
-    lines = (json.loads(line) for line in journal.splitlines() if line.endswith("}"))
-    return [line for line in lines if "event" in line]
-
-
-def devices_over_time(journal: str) -> Iterator[set[str]]:
-    """Who is bound to each device, after every switch: residents that were started on it and have not left."""
-    bound: dict[tuple[str, int], set[str]] = {}
-    for entry in entries(journal):
-        event = entry["event"]
-        assert isinstance(event, dict)
-        if event["kind"] in {"JobFinished", "JobFailed", "JobKilled", "GangBroken"}:
-            for residents in bound.values():
-                residents.discard(event["job_id"])
-        effects = entry.get("effects", [])
-        assert isinstance(effects, list)
-        for effect in effects:
-            for job_id, bindings in effect.get("run", ()):
-                for server_id, gpus in map(binding, bindings):
-                    for gpu in gpus:
-                        bound.setdefault((server_id, gpu), set()).add(job_id)
-        yield from bound.values()
-
-
-def binding(found: object) -> tuple[str, list[int]]:
-    if isinstance(found, dict):
-        return found["server_id"], found["gpus"]
-    assert isinstance(found, list)
-    return found[0], found[1]
 
 
 def waiting_jobs(live: Live) -> dict[str, object]:
