@@ -50,10 +50,19 @@ final class OwnToken implements AutoCloseable {
       for (Path folder : folders) {
         String name = folder.getFileName().toString();
         String process = name.substring(PREFIX.length(), name.lastIndexOf('-'));
-        if (process.equals(ownProcess()) || !Files.exists(Paths.get("/proc", process))) {
+        if (process.equals(ownProcess()) || !isRunning(process)) {
           delete(folder.resolve(FILE));
         }
       }
+    }
+  }
+
+  /** One that has ended, and whose parent has not looked yet, has no command line any more. */
+  private static boolean isRunning(String process) {
+    try {
+      return Files.readAllBytes(Paths.get("/proc", process, "cmdline")).length > 0;
+    } catch (IOException e) {
+      return false;
     }
   }
 

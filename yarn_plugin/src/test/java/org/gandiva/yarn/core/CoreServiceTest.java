@@ -5,7 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.entry;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InputStreamReader;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
@@ -185,6 +187,36 @@ class CoreServiceTest {
     service.stop();
     assertThat(token.getParent()).doesNotExist();
     assertThat(other.resolve("token")).as("of a process that runs").exists();
+  }
+
+  /** As a ResourceManager that was killed, under a parent that does not look after it. */
+  @Test
+  void theTokenOfAProcessThatEndedGoesEvenIfNobodyNoticedItsEnd() throws Exception {
+    Process parent = new ProcessBuilder("/bin/sh", "-c", "true & echo $!; exec sleep 60").start();
+    try {
+      BufferedReader said =
+          new BufferedReader(
+              new InputStreamReader(parent.getInputStream(), StandardCharsets.US_ASCII));
+      String ended = said.readLine();
+      Path left = folder.resolve("logs").resolve("bridge-" + ended + "-1");
+      Files.createDirectories(left);
+      waitUntil(
+          () -> {
+            try {
+              return new String(
+                      Files.readAllBytes(Paths.get("/proc", ended, "stat")),
+                      StandardCharsets.US_ASCII)
+                  .contains(") Z ");
+            } catch (IOException e) {
+              throw new AssertionError(e);
+            }
+          },
+          "a process that ended and is still there");
+      start(script("cat"));
+      assertThat(left).doesNotExist();
+    } finally {
+      parent.destroyForcibly();
+    }
   }
 
   @Test
