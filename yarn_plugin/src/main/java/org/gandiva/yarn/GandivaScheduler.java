@@ -29,7 +29,6 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.Capacity
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.ResourceCommitRequest;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerApp;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerNode;
-import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.NodeAddedSchedulerEvent;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.SchedulerEvent;
 import org.gandiva.yarn.core.CoreService;
 import org.gandiva.yarn.gateway.CallWatcher;
@@ -359,10 +358,6 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
 
   RecoveryHold recoveryHold() {
     return recoveryHold;
-  }
-
-  void onNodeAdded(NodeAddedSchedulerEvent event) {
-    recoveryHold.onAdded(event, getNode(event.getAddedRMNode().getNodeID()));
   }
 
   /** Forgets what is kept for an attempt that ended. */

@@ -112,9 +112,11 @@ final class SchedulerEvents {
   void after(SchedulerEvent event) {
     switch (event.getType()) {
       case NODE_ADDED:
-        scheduler.onNodeAdded((NodeAddedSchedulerEvent) event);
-        onNode("node_added", ((NodeAddedSchedulerEvent) event).getAddedRMNode().getNodeID());
-        onRecovered(((NodeAddedSchedulerEvent) event).getAddedRMNode().getNodeID());
+        NodeAddedSchedulerEvent added = (NodeAddedSchedulerEvent) event;
+        NodeId id = added.getAddedRMNode().getNodeID();
+        scheduler.recoveryHold().onAdded(added, scheduler.getNode(id));
+        onNode("node_added", id);
+        onRecovered(id);
         break;
       case NODE_UPDATE:
         overSubscription.onHeartbeat(((NodeUpdateSchedulerEvent) event).getRMNode().getNodeID());
