@@ -57,6 +57,7 @@ class CoreSilentTest {
       assertThat(resync.at("/apps/0/asks/0/count").asInt()).isEqualTo(4);
       rig.settle();
       assertThat(rig.allocated("j")).as("the veto holds again").isEqualTo(4);
+      rig.takeEvents();
       assertThat(rig.commit("j", "n1", "n1").get("code").asText()).isEqualTo("OK");
     }
   }
@@ -82,6 +83,7 @@ class CoreSilentTest {
     try (Rig rig = rig("exclusive")) {
       rig.submit("j", "ann").ask("j", 7, 1);
       rig.submit("cpu", "ann");
+      rig.takeEvents();
       rig.commit("j", "n1", "n1", "n1", "n1", "n1", "n1");
       rig.act("beat", "j");
       waitUntil(() -> metrics(rig).getFallbackEngaged() == 1);
