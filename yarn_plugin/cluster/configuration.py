@@ -29,6 +29,9 @@ log4j.appender.console.target=System.err
 log4j.appender.console.layout=org.apache.log4j.PatternLayout
 log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c{2}: %m%n
 """
+_METRICS = "*.period=1\n"
+"""Seconds: what `/jmx` shows of Hadoop's own metrics is no older."""
+
 _QUEUES = {
     "yarn.scheduler.capacity.resource-calculator": (
         "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
@@ -162,6 +165,7 @@ def _write(folder: Path, properties: Mapping[str, str]) -> None:
         as_xml({"yarn.resource-types": "yarn.io/gpu"}), encoding="utf-8"
     )
     (folder / "log4j.properties").write_text(_LOG4J, encoding="utf-8")
+    (folder / "hadoop-metrics2.properties").write_text(_METRICS, encoding="utf-8")
 
 
 def _is_core(key: str) -> bool:
