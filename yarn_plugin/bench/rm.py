@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from statistics import median
 
@@ -16,6 +16,14 @@ STOCK = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.Capaci
 GANDIVA = "org.gandiva.yarn.GandivaScheduler"
 MODES = ("full", "observe")
 
+AIMS: Mapping[str, float] = {
+    "cpu_only_ratio": 0.98,
+    "gpu_ratio": 0.5,
+    "gpu_allocations_per_s": 1000.0,
+    "gpu_p99_ms": 100.0,
+}
+"""What mode full is to reach at least, a time at most, so that nobody has to look up what a figure should be."""
+
 
 class Plan(msgspec.Struct, frozen=True):
     """What is measured.
@@ -28,9 +36,9 @@ class Plan(msgspec.Struct, frozen=True):
     """
 
     nodes: tuple[int, ...] = (100, 500, 2000)
-    warm_ups: int = 6
+    warm_ups: int = 25
     runs: int = 7
-    cpu_containers: int = 4000
+    cpu_containers: int = 6000
     gpu_containers: int = 2000
     masters: int = 50
     burst: int = 25
@@ -69,6 +77,8 @@ def run(*, is_quick: bool, say: Say) -> Sequence[Row]:
     `gpu_p50_ms` and `gpu_p99_ms` are of a decision: from when a burst's events wait for the core, over fetching,
     translation, engine, journal and the commit, to the commit's answer; the wait for others before it included.
     `jvm_cpu_ms` and `core_cpu_ms` are CPU time a container, of the JVM with its compiler and collector, and of Python.
+    `missed` names what stays behind the aims of mode full: cpu_only_ratio 0.98, gpu_ratio 0.5, 1,000 GPU allocations a
+    second, gpu_p99_ms 100.
     """
     plan = QUICK if is_quick else Plan()
     return [row for nodes in plan.nodes for row in _rows(nodes, plan, say)]
@@ -110,7 +120,15 @@ def _row(nodes: int, mode: str, ours: Runs, stock: Runs) -> Row:
     row["gpu_jvm_cpu_ms"] = _each_ms(ours[GPU], lambda ran: ran.spent.jvm_cpu_s)
     row["gpu_core_cpu_ms"] = _each_ms(ours[GPU], lambda ran: ran.spent.core_cpu_s)
     row["stock_gpu_jvm_cpu_ms"] = _each_ms(stock[GPU], lambda ran: ran.spent.jvm_cpu_s)
+    row["missed"] = ", ".join(_missed(row)) if mode == "full" else ""
     return row
+
+
+def _missed(row: Row) -> Iterator[str]:
+    for name, aim in AIMS.items():
+        found = float(row[name])
+        if found > aim if name.endswith("_ms") else found < aim:
+            yield name
 
 
 Rate = Callable[[Ran], float]
