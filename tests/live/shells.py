@@ -218,6 +218,13 @@ def words(process: psutil.Process) -> list[str]:
     return []
 
 
+def connections(process: psutil.Process) -> list[psutil._common.pconn]:
+    """Its sockets of the internet family; none where it has ended."""
+    with suppress(psutil.Error):
+        return list(process.net_connections("inet"))
+    return []
+
+
 def parent_of(process: psutil.Process) -> int | None:
     """Number of its parent; None where it has ended."""
     with suppress(psutil.Error):

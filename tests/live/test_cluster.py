@@ -16,7 +16,7 @@ import pytest
 from gandiva_core.cli.main import ExitCode, run
 from tests.live.books import entries, residents_over_time
 from tests.live.ledger import Ledger
-from tests.live.shells import Live, brought_up, wait_until
+from tests.live.shells import Live, brought_up, connections, wait_until, words
 from yarn_plugin.cluster.daemons import RESOURCE_MANAGER
 from yarn_plugin.cluster.processes import ProcessTable
 
@@ -64,7 +64,7 @@ def test_every_port_is_on_loopback(gandiva: Live) -> None:
     listening = {
         connection.laddr.ip
         for process in gandiva.processes()
-        for connection in process.net_connections("inet")
+        for connection in connections(process)
         if connection.status == psutil.CONN_LISTEN
     }
     assert "127.0.0.1" in listening
@@ -148,7 +148,7 @@ def test_the_same_shell_runs_under_the_stock_scheduler(tmp_path: Path) -> None:
 
 def core_of(live: Live) -> psutil.Process:
     """The child of the ResourceManager that decides."""
-    (core,) = [each for each in live.processes() if "gandiva_core" in each.cmdline()]
+    (core,) = [each for each in live.processes() if "gandiva_core" in words(each)]
     return core
 
 
