@@ -218,11 +218,12 @@ def words(process: psutil.Process) -> list[str]:
     return []
 
 
-def connections(process: psutil.Process) -> list[psutil._common.pconn]:
-    """Its sockets of the internet family; none where it has ended."""
+def listening(process: psutil.Process) -> set[str]:
+    """The internet addresses that it listens on; none where it has ended."""
     with suppress(psutil.Error):
-        return list(process.net_connections("inet"))
-    return []
+        found = process.net_connections("inet")
+        return {each.laddr.ip for each in found if each.status == psutil.CONN_LISTEN}
+    return set()
 
 
 def parent_of(process: psutil.Process) -> int | None:

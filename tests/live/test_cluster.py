@@ -16,7 +16,7 @@ import pytest
 from gandiva_core.cli.main import ExitCode, run
 from tests.live.books import entries, residents_over_time
 from tests.live.ledger import Ledger
-from tests.live.shells import Live, brought_up, connections, wait_until, words
+from tests.live.shells import Live, brought_up, listening, wait_until, words
 from yarn_plugin.cluster.daemons import RESOURCE_MANAGER
 from yarn_plugin.cluster.processes import ProcessTable
 
@@ -61,14 +61,9 @@ def test_a_gang_of_eight_waits_whole_on_four_gpus(gandiva: Live) -> None:
 
 
 def test_every_port_is_on_loopback(gandiva: Live) -> None:
-    listening = {
-        connection.laddr.ip
-        for process in gandiva.processes()
-        for connection in connections(process)
-        if connection.status == psutil.CONN_LISTEN
-    }
-    assert "127.0.0.1" in listening
-    assert {ip for ip in listening if not ip.removeprefix("::ffff:").startswith("127.")} == set()
+    found = set[str]().union(*map(listening, gandiva.processes()))
+    assert "127.0.0.1" in found
+    assert {ip for ip in found if not ip.removeprefix("::ffff:").startswith("127.")} == set()
 
 
 def test_the_token_is_in_no_log_and_on_no_command_line(gandiva: Live) -> None:
