@@ -30,15 +30,17 @@ class Plan(msgspec.Struct, frozen=True):
 
     Attributes:
         nodes: sizes of the cluster.
-        warm_ups: rounds that do not count, so that the JVMs have compiled what they run.
-        runs: rounds that count; in each the arms take turns.
+        warm_ups: rounds without GPUs that do not count, so that the JVMs have compiled what they run.
+        mixed_warm_ups: the same, of rounds with both kinds.
+        runs: rounds of each that count; in each the arms take turns.
         cpu_containers, gpu_containers: asked for in a run; of GPUs never more than nine tenths of what there is.
     """
 
     nodes: tuple[int, ...] = (100, 500, 2000)
-    warm_ups: int = 25
+    warm_ups: int = 16
+    mixed_warm_ups: int = 8
     runs: int = 7
-    cpu_containers: int = 6000
+    cpu_containers: int = 4000
     gpu_containers: int = 2000
     masters: int = 50
     burst: int = 25
@@ -47,19 +49,29 @@ class Plan(msgspec.Struct, frozen=True):
         """The load at this size."""
         return Shape(nodes=nodes, masters=self.masters, burst=self.burst)
 
-    def containers(self, kind: Kind, nodes: int) -> int:
+    def gpu_containers_on(self, nodes: int) -> int:
         """How many a run asks for."""
-        if kind is CPU_ONLY:
-            return self.cpu_containers
         return min(self.gpu_containers, nodes * NODE_GPUS * 9 // 10)
 
 
 QUICK = Plan(
-    nodes=(3,), warm_ups=0, runs=1, cpu_containers=20, gpu_containers=6, masters=4, burst=5
+    nodes=(3,),
+    warm_ups=0,
+    mixed_warm_ups=0,
+    runs=1,
+    cpu_containers=20,
+    gpu_containers=6,
+    masters=4,
+    burst=5,
 )
 
-Runs = Mapping[Kind, Sequence[Ran]]
-"""Counted runs of one arm, in order."""
+
+class Runs(msgspec.Struct, frozen=True):
+    """Counted runs of one arm, in order: `cpu_only` before there ever was a GPU ask, the others in turns."""
+
+    cpu_only: list[Ran] = []
+    cpu_only_mixed: list[Ran] = []
+    gpu: list[Ran] = []
 
 
 def run(*, is_quick: bool, say: Say) -> Sequence[Row]:
@@ -70,7 +82,9 @@ def run(*, is_quick: bool, say: Say) -> Sequence[Row]:
     asks a second leave it, at least one a container (Hadoop gives a heartbeat one container of an ask that names no
     node). The ResourceManager's clock is virtual; nodes and masters are played in its JVM, by the one thread that it
     has. `cpu_only` figures are per second of that thread's CPU time, which other work on the machine changes least;
-    a ratio is the median of Gandiva's by the stock run before it, with the least and the greatest. `gpu` rates are by
+    a ratio is the median of Gandiva's by the stock run before it, with the least and the greatest. They are taken
+    before there ever was a GPU ask; `cpu_only_mixed_ratio` is taken between runs of GPU asks, in JVMs that have
+    compiled for both. `gpu` rates are by
     wall time. Stock and in mode observe, where stock code allocates and the core only watches, it is that thread's
     time. In mode full (height 4; every container a job, a decision and a commit of its own) it is all time from the
     first ask to the last container in its master's hands: while the core answers a burst, the next is asked for.
@@ -97,29 +111,40 @@ def _rows(nodes: int, plan: Plan, say: Say) -> list[Row]:
 
 
 def _measured(arms: Mapping[str, LoadedRm], nodes: int, plan: Plan, say: Say) -> Mapping[str, Runs]:
-    runs: dict[str, dict[Kind, list[Ran]]] = {arm: {CPU_ONLY: [], GPU: []} for arm in arms}
-    for number in range(plan.warm_ups + plan.runs):
-        say(f"rm: {nodes} nodes, round {number + 1} of {plan.warm_ups + plan.runs}")
-        for kind in (CPU_ONLY, GPU):
-            for name, arm in arms.items():
-                ran = arm.run(kind, plan.containers(kind, nodes))
-                if number >= plan.warm_ups:
-                    runs[name][kind].append(ran)
+    runs = {arm: Runs() for arm in arms}
+    for number in range(-plan.warm_ups, plan.runs):
+        say(f"rm: {nodes} nodes, CPU-only round {number}")
+        for name, arm in arms.items():
+            _one(arm, CPU_ONLY, plan.cpu_containers, runs[name].cpu_only, number)
+    for number in range(-plan.mixed_warm_ups, plan.runs):
+        say(f"rm: {nodes} nodes, mixed round {number}")
+        for name, arm in arms.items():
+            _one(arm, CPU_ONLY, plan.cpu_containers, runs[name].cpu_only_mixed, number)
+        for name, arm in arms.items():
+            _one(arm, GPU, plan.gpu_containers_on(nodes), runs[name].gpu, number)
     return runs
 
 
+def _one(arm: LoadedRm, kind: Kind, containers: int, counted: list[Ran], number: int) -> None:
+    ran = arm.run(kind, containers)
+    if number >= 0:
+        counted.append(ran)
+
+
 def _row(nodes: int, mode: str, ours: Runs, stock: Runs) -> Row:
-    row: dict[str, Cell] = {"nodes": nodes, "mode": mode, "runs": len(ours[GPU])}
+    row: dict[str, Cell] = {"nodes": nodes, "mode": mode, "runs": len(ours.gpu)}
     cpu = _by_cpu, _by_cpu
-    row |= _compared("cpu_only", "cpu_s", ours[CPU_ONLY], stock[CPU_ONLY], cpu)
+    row |= _compared("cpu_only", "cpu_s", ours.cpu_only, stock.cpu_only, cpu)
+    mixed = _compared("cpu_only_mixed", "cpu_s", ours.cpu_only_mixed, stock.cpu_only_mixed, cpu)
+    row["cpu_only_mixed_ratio"] = mixed["cpu_only_mixed_ratio"]
     wall = _by_elapsed if mode == "full" else _by_rm, _by_rm
-    row |= _compared("gpu", "s", ours[GPU], stock[GPU], wall)
-    decisions_ms = [took_s * 1000 for ran in ours[GPU] for took_s in ran.decisions_s]
+    row |= _compared("gpu", "s", ours.gpu, stock.gpu, wall)
+    decisions_ms = [took_s * 1000 for ran in ours.gpu for took_s in ran.decisions_s]
     row["gpu_p50_ms"] = percentile(decisions_ms, 0.50)
     row["gpu_p99_ms"] = percentile(decisions_ms, 0.99)
-    row["gpu_jvm_cpu_ms"] = _each_ms(ours[GPU], lambda ran: ran.spent.jvm_cpu_s)
-    row["gpu_core_cpu_ms"] = _each_ms(ours[GPU], lambda ran: ran.spent.core_cpu_s)
-    row["stock_gpu_jvm_cpu_ms"] = _each_ms(stock[GPU], lambda ran: ran.spent.jvm_cpu_s)
+    row["gpu_jvm_cpu_ms"] = _each_ms(ours.gpu, lambda ran: ran.spent.jvm_cpu_s)
+    row["gpu_core_cpu_ms"] = _each_ms(ours.gpu, lambda ran: ran.spent.core_cpu_s)
+    row["stock_gpu_jvm_cpu_ms"] = _each_ms(stock.gpu, lambda ran: ran.spent.jvm_cpu_s)
     row["missed"] = ", ".join(_missed(row)) if mode == "full" else ""
     return row
 

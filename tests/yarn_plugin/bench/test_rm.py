@@ -7,7 +7,7 @@ import pytest
 
 from gandiva_core.cli.benchmarks import results
 from yarn_plugin.bench import rm
-from yarn_plugin.bench.load import CPU_ONLY, GPU, Ran, Spent
+from yarn_plugin.bench.load import Ran, Spent
 
 
 @pytest.mark.yarn
@@ -15,7 +15,7 @@ def test_a_quick_run_gives_a_row_a_mode_with_every_column() -> None:
     """Three JVMs, each with a ResourceManager: a quarter of a minute."""
     told: list[str] = []
     measured = results.measure("rm", rm.run, is_quick=True, say=told.append)
-    assert told == ["rm: 3 nodes", "rm: 3 nodes, round 1 of 1"]
+    assert told == ["rm: 3 nodes", "rm: 3 nodes, CPU-only round 0", "rm: 3 nodes, mixed round 0"]
     again = msgspec.json.decode(msgspec.json.encode(measured), type=results.Measurement)
     assert again == measured
     full, observe = measured.rows
@@ -29,8 +29,8 @@ def test_a_quick_run_gives_a_row_a_mode_with_every_column() -> None:
 
 
 def test_a_ratio_is_the_median_of_pairs_and_a_rate_counts_what_the_arm_spent() -> None:
-    ours = {kind: [_ran(10, 2.0), _ran(10, 1.0), _ran(10, 4.0)] for kind in (CPU_ONLY, GPU)}
-    stock = {kind: [_ran(10, 1.0), _ran(10, 1.0), _ran(10, 1.0)] for kind in (CPU_ONLY, GPU)}
+    three = [_ran(10, 2.0), _ran(10, 1.0), _ran(10, 4.0)]
+    ours, stock = rm.Runs(three, three, three), rm.Runs(*[[_ran(10, 1.0)] * 3] * 3)
     row = rm._row(7, "full", ours, stock)
     assert (row["nodes"], row["mode"], row["runs"]) == (7, "full", 3)
     assert (row["cpu_only_ratio"], row["cpu_only_ratio_min"]) == (0.5, 0.25)
@@ -45,9 +45,8 @@ def test_a_ratio_is_the_median_of_pairs_and_a_rate_counts_what_the_arm_spent() -
 
 def test_a_run_never_asks_for_more_gpus_than_both_arms_have() -> None:
     plan = rm.Plan()
-    assert plan.containers(GPU, 100) == 360
-    assert plan.containers(GPU, 2000) == plan.gpu_containers
-    assert plan.containers(CPU_ONLY, 100) == plan.cpu_containers
+    assert plan.gpu_containers_on(100) == 360
+    assert plan.gpu_containers_on(2000) == plan.gpu_containers
 
 
 def _ran(allocations: int, seconds: float) -> Ran:
