@@ -37,7 +37,9 @@ def test_a_ratio_is_the_median_of_pairs_and_a_rate_counts_what_the_arm_spent() -
     assert (row["cpu_only_ratio_max"], row["cpu_only_allocations_per_cpu_s"]) == (1.0, 5.0)
     assert (row["gpu_allocations_per_s"], row["stock_gpu_allocations_per_s"]) == (10 / 6, 5.0)
     assert row["gpu_core_cpu_ms"] == 200.0
-    assert row["missed"] == "cpu_only_ratio, gpu_ratio, gpu_allocations_per_s"
+    assert row["missed"] == (
+        "cpu_only_ratio, cpu_only_mixed_ratio, gpu_ratio, gpu_allocations_per_s"
+    )
     observed = rm._row(7, "observe", ours, stock)
     assert (observed["gpu_allocations_per_s"], observed["missed"]) == (2.5, "")
     assert (row["gpu_p50_ms"], row["gpu_p99_ms"]) == (10.0, 20.0)
