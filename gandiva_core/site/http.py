@@ -43,7 +43,7 @@ class HttpError(GandivaError):
         self.status = status
 
 
-class _Retried(Exception):  # noqa: N818 - a reason to try again, never seen outside
+class _RetriedError(Exception):
     """What went wrong in a try that may be repeated."""
 
     def __init__(self, error: HttpError) -> None:
@@ -96,12 +96,12 @@ class HttpSession(requests.Session):
             stop=stop_after_attempt(tries),
             wait=wait_exponential(multiplier=self._wait_s, max=5.0)
             + wait_random(0.0, self._wait_s / 2),
-            retry=retry_if_exception_type(_Retried),
+            retry=retry_if_exception_type(_RetriedError),
             reraise=True,
         )
         try:
             return retrying(self._once, name, str(url), args, kwargs)
-        except _Retried as last:
+        except _RetriedError as last:
             raise last.error from last
 
     def get_json(self, url: str) -> Any:
@@ -141,11 +141,11 @@ class HttpSession(requests.Session):
         try:
             reply = super().request(method, url, *args, **kwargs)
         except (requests.ConnectionError, requests.Timeout) as error:
-            raise _Retried(HttpError(f"{url}: {_said(error)}")) from error
+            raise _RetriedError(HttpError(f"{url}: {_said(error)}")) from error
         except requests.RequestException as error:
             raise HttpError(f"{url}: {_said(error)}") from error
         if reply.status_code in _BUSY and method in IDEMPOTENT:
-            raise _Retried(HttpError(f"{url}: status {reply.status_code}", reply.status_code))
+            raise _RetriedError(HttpError(f"{url}: status {reply.status_code}", reply.status_code))
         return reply
 
 

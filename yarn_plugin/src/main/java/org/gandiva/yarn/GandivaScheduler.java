@@ -290,7 +290,7 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
 
   /** Whether an attempt's GPU asks in a partition are the core's alone to serve, now. */
   boolean isOurs(ApplicationAttemptId attempt, String partition) {
-    return own(() -> isAdopted(attempt, partition) && !veto.isLifted(), true);
+    return veto.holdsAll() || own(() -> isAdopted(attempt, partition) && !veto.isLifted(), true);
   }
 
   /** Whether an attempt's GPU asks and containers in a partition are adopted. */
