@@ -104,9 +104,18 @@ class ProcessTable:
         Returns:
             How many there were.
         """
-        strays = list(self._of_cluster())
-        end(strays, grace_s)
-        return len(strays)
+        # A shell may start a child between the look and its end, and a process that is just being executed shows no
+        # environment: look until two looks in a row have found nobody.
+        ended = 0
+        calm = 0
+        deadline_s = time.monotonic() + 4 * STOP_S_MAX
+        while calm < 2 and time.monotonic() < deadline_s:
+            strays = list(self._of_cluster())
+            end(strays, grace_s)
+            ended += len(strays)
+            calm = 0 if strays else calm + 1
+            time.sleep(_POLL_S)
+        return ended
 
     def _of_cluster(self) -> Iterator[psutil.Process]:
         for process in psutil.process_iter():

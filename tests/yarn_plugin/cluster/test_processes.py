@@ -86,6 +86,19 @@ def test_strays_are_those_with_the_clusters_id(table: ProcessTable, tmp_path: Pa
     assert note(pid) is None
 
 
+def test_a_stray_that_leaves_a_child_when_it_ends_leaves_none(
+    table: ProcessTable, tmp_path: Path
+) -> None:
+    """A container's shell may start its next command after the look at the processes, before its own end."""
+    script = "trap 'setsid sleep 600 & exit' TERM; echo ready; while :; do sleep 0.05; done"
+    log = tmp_path / "a.log"
+    pid = table.start("a", ["sh", "-c", script], log)
+    while "ready" not in log.read_text():
+        assert note(pid) is not None
+    assert table.stop_strays() >= 2
+    assert table.stop_strays() == 0
+
+
 def test_a_process_that_has_ended_is_nobody() -> None:
     with subprocess.Popen(["true"]) as process:
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # a zombie from here on
