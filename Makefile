@@ -13,7 +13,7 @@ TYPED        := gandiva_core nodemanager_agent baselines yarn_plugin tests
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help env dev plugin cluster-jars replay test test-pure test-yarn test-live test-java check check-format check-lint \
+.PHONY: help env dev env-jobs plugin cluster-jars replay test test-pure test-yarn test-live test-java check check-format check-lint \
         check-types check-imports check-java format thorough bench dist clean
 
 help: ## this list
@@ -25,6 +25,8 @@ env: $(VENV)/stamp-env ## .venv with the gandiva command (no torch, no tensorflo
 
 dev: $(VENV)/stamp-dev ## .venv with the tools of `make check` and `make test` too
 
+env-jobs: $(VENV)/stamp-jobs ## .venv with torch and tensorflow too, for real training jobs
+
 plugin: yarn_plugin/target/stamp-plugin ## the ResourceManager plug-in, with Maven
 
 $(VENV)/bin/python:
@@ -35,6 +37,9 @@ $(VENV)/stamp-env: pyproject.toml constraints.txt | $(VENV)/bin/python
 
 $(VENV)/stamp-dev: $(VENV)/stamp-env
 	$(BIN)/pip install -q -c constraints.txt -e ".[dev]" && touch $@
+
+$(VENV)/stamp-jobs: $(VENV)/stamp-dev
+	$(BIN)/pip install -q -c constraints.txt -e ".[jobs]" && touch $@
 
 yarn_plugin/target/stamp-plugin: $(JAVA_SOURCES)
 	$(MVN) -q -f yarn_plugin/pom.xml -DskipTests package && touch $@
@@ -51,13 +56,13 @@ replay: env plugin ## the nine-day trace under both schedulers in a real Resourc
 
 test: test-pure test-yarn test-live test-java ## all tests, the pure part first
 
-test-pure: dev
+test-pure: dev env-jobs
 	$(BIN)/pytest -m "not yarn and not live and not browser" --durations=10
 
 test-yarn: dev plugin
 	$(BIN)/pytest -m yarn --durations=10
 
-test-live: dev cluster-jars
+test-live: dev env-jobs cluster-jars
 	$(BIN)/pytest -m live --durations=10
 
 test-java:
