@@ -194,7 +194,7 @@ class ContinuityChecked(_Message, frozen=True, tag=True):
 
 
 class DeviceLost(_Message, frozen=True, tag=True):
-    """A device left for good: lost by NVML, a fatal XID, an uncorrectable ECC error, or a holder that does not let go."""
+    """A device left for good: lost by NVML, a fatal XID, an uncorrectable ECC error, or a holder that stays."""
 
     at_s: float
     index: int

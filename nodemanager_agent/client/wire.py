@@ -119,7 +119,7 @@ class Line:
 
 
 def start_ticks(pid: int) -> Optional[int]:
-    """When a process started, in the kernel's ticks since boot; with its number it names it. None where it has ended."""
+    """When a process started, in the kernel's ticks since boot; with its number it names it; None at its end."""
     try:
         with open("/proc/{}/stat".format(pid), encoding="utf-8", errors="replace") as file:
             fields = file.read().rpartition(")")[2].split()
