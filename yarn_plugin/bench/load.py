@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from itertools import count, cycle, islice
 from typing import Any
 
@@ -27,15 +26,22 @@ PACE_PER_S = 1000.0
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """What a container asks for."""
+    """What a container asks for.
+
+    Attributes:
+        gang: containers that its master asks for at once, and that come together or not at all under Gandiva.
+    """
 
     memory_mib: int
     vcores: int
     gpus: int
+    gang: int = 1
 
 
 CPU_ONLY = Kind(memory_mib=2048, vcores=1, gpus=0)
 GPU = Kind(memory_mib=16384, vcores=4, gpus=1)
+GPU_GANG = Kind(memory_mib=16384, vcores=4, gpus=1, gang=4)
+GANGS = (1, GPU_GANG.gang)
 
 
 class Shape(msgspec.Struct, frozen=True):
@@ -43,7 +49,7 @@ class Shape(msgspec.Struct, frozen=True):
 
     Attributes:
         nodes: servers of four GPUs.
-        masters: applications that ask, all in one queue.
+        masters: applications that ask, of each size of gang, all in one queue.
         burst: containers asked for at one instant.
     """
 
@@ -66,7 +72,7 @@ class Spent(msgspec.Struct, frozen=True):
     Attributes:
         rm_cpu_s: of the thread that is the ResourceManager; nodes' and masters' own work is in it.
         jvm_cpu_s: of its whole process: with the garbage collector, the compiler and the bridge's JSON.
-        core_cpu_s: of the core's thread.
+        core_cpu_s: of the core's thread, in a process of its own.
         rm_s: wall time of that first thread's work.
         elapsed_s: wall time from the first ask to the last container in its master's hands, this driver's work too.
     """
@@ -105,17 +111,14 @@ class LoadedRm:
         self._shape = shape
         self._core = core
         self._clock = count(1)
-        self._keys = [f"app-{number:03}" for number in range(shape.masters)]
-        self._turn = cycle(self._keys)
+        self._keys = {
+            gang: [f"app-{gang}-{number:03}" for number in range(shape.masters)] for gang in GANGS
+        }
+        self._turn = {gang: cycle(keys) for gang, keys in self._keys.items()}
         self._ask_ids = count()
         self._open = 0
-        self._held: dict[str, list[str]] = {key: [] for key in self._keys}
-        self._thread = ThreadPoolExecutor(1)
-        self._deciding: Future[None] | None = None
-
-    def close(self) -> None:
-        """End the core's thread."""
-        self._thread.shutdown()
+        self._held: dict[str, list[str]] = {}
+        self._hold_nothing()
 
     def fill(self) -> None:
         """Let nodes and masters join."""
@@ -123,7 +126,7 @@ class LoadedRm:
         nodes += [_node(f"server-{number:05}", NODE_GPUS) for number in range(self._shape.nodes)]
         for start in range(0, len(nodes), 500):
             self._step(nodes[start : start + 500])
-        self._step([_submission(key) for key in self._keys])
+        self._step([_submission(key, gang) for gang, keys in self._keys.items() for key in keys])
         self._decide()
         self._decided()
 
@@ -151,15 +154,18 @@ class LoadedRm:
         raise InvariantError(f"{self._open} containers of a benchmark are never allocated")
 
     def _burst(self, kind: Kind, containers: int) -> None:
-        asks = [self._ask(key, kind) for key in islice(self._turn, containers)]
+        asks = [
+            self._ask(key, kind) for key in islice(self._turn[kind.gang], containers // kind.gang)
+        ]
         self._step([*asks, {"do": "beat_nodes", "count": self._shape.heartbeats}])
         self._decide()
 
     def _ask(self, key: str, kind: Kind) -> dict[str, object]:
-        """One container more; a number of its own, since a count would race with what was not fetched yet."""
-        self._open += 1
-        line = {"priority": 1, "count": 1, "allocation_request_id": next(self._ask_ids)}
+        """One gang more; a number of its own, since a count would race with what was not fetched yet."""
+        self._open += kind.gang
+        line: dict[str, object] = {"priority": 1, "allocation_request_id": next(self._ask_ids)}
         line |= msgspec.to_builtins(kind)
+        line["count"] = line.pop("gang")
         return {"do": "ask", "key": key, "asks": [line]}
 
     def _release(self) -> None:
@@ -168,10 +174,15 @@ class LoadedRm:
             for key, held in self._held.items()
             if held
         ]
-        self._held = {key: [] for key in self._keys}
+        self._hold_nothing()
         self._step([*releases, {"do": "settle", "rounds": 1}, {"do": "settle", "rounds": 1}])
         self._decide()
         self._decided()
+        if self._core is not None:
+            self._core.skip()
+
+    def _hold_nothing(self) -> None:
+        self._held = {key: [] for keys in self._keys.values() for key in keys}
 
     def _step(self, actions: list[dict[str, object]]) -> None:
         reply = self._gateway.replay_step(float(next(self._clock)), actions, rounds=0)
@@ -184,15 +195,12 @@ class LoadedRm:
     def _decide(self) -> None:
         """Let the core answer what waits while nodes and masters go on: a burst behind, as a busy live one may be."""
         if self._core is not None:
-            asked_s = time.perf_counter()
-            self._decided()
-            self._deciding = self._thread.submit(self._core.decide, asked_s)
+            self._core.decide()
 
     def _decided(self) -> None:
         """Wait for the core's answer."""
-        if self._deciding is not None:
-            self._deciding.result()
-            self._deciding = None
+        if self._core is not None:
+            self._core.wait()
 
     def _spent(self) -> Spent:
         found: Mapping[str, Any] = self._gateway.replay_query(spent=True)
@@ -220,8 +228,9 @@ def loaded(scheduler_class: str, properties: Mapping[str, str], shape: Shape) ->
             },
         )
         is_ours = scheduler_class.startswith("org.gandiva.")
-        core = stack.enter_context(opened_core(jvm.connect(), Settings())) if is_ours else None
-        rm = stack.enter_context(closing(LoadedRm(gateway, shape, core)))
+        opened = opened_core(jvm.port, jvm.token_file, Settings()) if is_ours else nullcontext()
+        core = stack.enter_context(opened)
+        rm = LoadedRm(gateway, shape, core)
         rm.fill()
         yield rm
 
@@ -242,12 +251,12 @@ def _node(host: str, gpus: int) -> dict[str, object]:
     }
 
 
-def _submission(key: str) -> dict[str, object]:
+def _submission(key: str, gang: int) -> dict[str, object]:
     return {
         "do": "submit",
         "key": key,
         "user": "bench",
-        "tags": ["gandiva.gang=1"],
+        "tags": [f"gandiva.gang={gang}"],
         "am_memory_mib": 256,
         "am_vcores": 1,
     }

@@ -10,7 +10,17 @@ import msgspec
 
 from gandiva_core.cli.benchmarks.results import Cell, Row, Say, percentile
 from gandiva_core.config.keys import PREFIX
-from yarn_plugin.bench.load import CPU_ONLY, GPU, NODE_GPUS, Kind, LoadedRm, Ran, Shape, loaded
+from yarn_plugin.bench.load import (
+    CPU_ONLY,
+    GPU,
+    GPU_GANG,
+    NODE_GPUS,
+    Kind,
+    LoadedRm,
+    Ran,
+    Shape,
+    loaded,
+)
 
 STOCK = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler"
 GANDIVA = "org.gandiva.yarn.GandivaScheduler"
@@ -20,6 +30,7 @@ AIMS: Mapping[str, float] = {
     "cpu_only_ratio": 0.98,
     "cpu_only_mixed_ratio": 0.98,
     "gpu_ratio": 0.5,
+    "gpu_gang_ratio": 0.5,
     "gpu_allocations_per_s": 1000.0,
     "gpu_p99_ms": 100.0,
 }
@@ -44,15 +55,16 @@ class Plan(msgspec.Struct, frozen=True):
     cpu_containers: int = 4000
     gpu_containers: int = 2000
     masters: int = 50
-    burst: int = 25
+    burst: int = 24
 
     def shape(self, nodes: int) -> Shape:
         """The load at this size."""
         return Shape(nodes=nodes, masters=self.masters, burst=self.burst)
 
     def gpu_containers_on(self, nodes: int) -> int:
-        """How many a run asks for."""
-        return min(self.gpu_containers, nodes * NODE_GPUS * 9 // 10)
+        """How many a run asks for: whole gangs."""
+        most = min(self.gpu_containers, nodes * NODE_GPUS * 9 // 10)
+        return most // GPU_GANG.gang * GPU_GANG.gang
 
 
 QUICK = Plan(
@@ -61,9 +73,9 @@ QUICK = Plan(
     mixed_warm_ups=0,
     runs=1,
     cpu_containers=20,
-    gpu_containers=6,
+    gpu_containers=8,
     masters=4,
-    burst=5,
+    burst=4,
 )
 
 
@@ -73,13 +85,14 @@ class Runs(msgspec.Struct, frozen=True):
     cpu_only: list[Ran] = []
     cpu_only_mixed: list[Ran] = []
     gpu: list[Ran] = []
+    gpu_gang: list[Ran] = []
 
 
 def run(*, is_quick: bool, say: Say) -> Sequence[Row]:
     """Containers a second that a ResourceManager allocates, stock and with Gandiva, CPU-only asks and one-GPU asks.
 
     Each arm has a JVM and a ResourceManager of its own, all at once, and they take turns, run by run: the same nodes of
-    four GPUs, masters, bursts of 25 asks, and after each burst the heartbeats that nodes send in the time that 1,000
+    four GPUs, masters, bursts of 24 asks, and after each burst the heartbeats that nodes send in the time that 1,000
     asks a second leave it, at least one a container (Hadoop gives a heartbeat one container of an ask that names no
     node). The ResourceManager's clock is virtual; nodes and masters are played in its JVM, by the one thread that it
     has. `cpu_only` figures are per second of that thread's CPU time, which other work on the machine changes least;
@@ -87,13 +100,14 @@ def run(*, is_quick: bool, say: Say) -> Sequence[Row]:
     before there ever was a GPU ask; `cpu_only_mixed_ratio` is taken between runs of GPU asks, in JVMs that have
     compiled for both. `gpu` rates are by
     wall time. Stock and in mode observe, where stock code allocates and the core only watches, it is that thread's
-    time. In mode full (height 4; every container a job, a decision and a commit of its own) it is all time from the
-    first ask to the last container in its master's hands: while the core answers a burst, the next is asked for.
+    time. In mode full (height 4) it is all time from the first ask to the last container in its master's hands: while
+    the core, in a process of its own, answers a burst, the next is asked for. For `gpu` every container is a job, a
+    decision and a commit of its own; for `gpu_gang` masters ask for gangs of four, as distributed training does.
     `gpu_p50_ms` and `gpu_p99_ms` are of a decision: from when a burst's events wait for the core, over fetching,
     translation, engine, journal and the commit, to the commit's answer; the wait for others before it included.
     `jvm_cpu_ms` and `core_cpu_ms` are CPU time a container, of the JVM with its compiler and collector, and of Python.
-    `missed` names what stays behind the aims of mode full: both cpu_only ratios 0.98, gpu_ratio 0.5, 1,000 GPU
-    allocations a second, gpu_p99_ms 100.
+    `missed` names what stays behind the aims of mode full: both cpu_only ratios 0.98, both gpu ratios 0.5,
+    1,000 GPU allocations a second, gpu_p99_ms 100.
     """
     plan = QUICK if is_quick else Plan()
     return [row for nodes in plan.nodes for row in _rows(nodes, plan, say)]
@@ -123,6 +137,8 @@ def _measured(arms: Mapping[str, LoadedRm], nodes: int, plan: Plan, say: Say) ->
             _one(arm, CPU_ONLY, plan.cpu_containers, runs[name].cpu_only_mixed, number)
         for name, arm in arms.items():
             _one(arm, GPU, plan.gpu_containers_on(nodes), runs[name].gpu, number)
+        for name, arm in arms.items():
+            _one(arm, GPU_GANG, plan.gpu_containers_on(nodes), runs[name].gpu_gang, number)
     return runs
 
 
@@ -140,6 +156,7 @@ def _row(nodes: int, mode: str, ours: Runs, stock: Runs) -> Row:
     row["cpu_only_mixed_ratio"] = mixed["cpu_only_mixed_ratio"]
     wall = _by_elapsed if mode == "full" else _by_rm, _by_rm
     row |= _compared("gpu", "s", ours.gpu, stock.gpu, wall)
+    row |= _compared("gpu_gang", "s", ours.gpu_gang, stock.gpu_gang, wall)
     decisions_ms = [took_s * 1000 for ran in ours.gpu for took_s in ran.decisions_s]
     row["gpu_p50_ms"] = percentile(decisions_ms, 0.50)
     row["gpu_p99_ms"] = percentile(decisions_ms, 0.99)

@@ -21,6 +21,7 @@ from gandiva_core.model.units import QueueName
 from yarn_plugin.bridge import wire
 from yarn_plugin.bridge.adoption import adopt, spec_of
 from yarn_plugin.bridge.asks import AskKey, stray_of
+from yarn_plugin.bridge.drained import Drained
 from yarn_plugin.bridge.endings import (
     application_ended,
     container_completed,
@@ -78,6 +79,7 @@ class Translator:
     """Containers of this batch that ended because their node did: told by the node's event, whichever comes first."""
     _resting: dict[str, float] = field(default_factory=dict)
     """Applications whose asks are taken to rest at a time, unless they change."""
+    _drained: Drained = field(default_factory=Drained)
 
     @property
     def is_reading_snapshot(self) -> bool:
@@ -135,7 +137,7 @@ class Translator:
             case wire.ContainerFound():
                 return self._found(event, app)
             case wire.ContainerCompleted():
-                return container_completed(self.register, event, app, at_s)
+                return self._completed(event, app, at_s)
             case wire.ReclaimAsked():
                 return self._reclaim(event, at_s)
             case wire.AppMoved():
@@ -236,6 +238,8 @@ class Translator:
 
     def _superseded(self, app: Application, at_s: float) -> Iterator[Event]:
         """It asks again: gangs are over whose workers it let go, or whose workers went on as another job."""
+        if app.rule is GangRule.INDEPENDENT:
+            return  # the end of its one container is the end of each of its jobs
         for gang in list(app.gangs.values()):
             if gang.is_drained:
                 self.register.remove(app, gang)
@@ -277,6 +281,13 @@ class Translator:
             yield from adopt(self.register, app_id, at_s)
             yield from withdrawn(self.register, app, at_s)
 
+    def _completed(
+        self, event: wire.ContainerCompleted, app: Application, at_s: float
+    ) -> Iterator[Event]:
+        job_id = self.register.job_of.get(event.container)
+        yield from container_completed(self.register, event, app, at_s)
+        self._drained.note(event.app, app, job_id, at_s)
+
     def _reclaim(self, event: wire.ReclaimAsked, at_s: float) -> Iterator[Event]:
         job_id = self.register.job_of.get(event.container)
         if job_id is not None and "nonkillable" not in event.reason.lower():
@@ -303,15 +314,15 @@ class Translator:
                 yield JobKilled(at_s, gang.job_id)
         yield from self._reconcile(app_id, app, at_s, settled=True)
 
-    # ------------------------------------------------------------------ soft gangs
+    # ------------------------------------------------------------------ what only time brings
 
     def next_at_s(self) -> float | None:
-        """When asks are taken to rest, or the oldest soft gang has been tried whole for long enough; None for never."""
-        times = [*self._resting.values()]
-        oldest_s = self._soft_until_s()
-        if oldest_s is not None:
-            times.append(oldest_s)
-        return min(times, default=None)
+        """When `due` has something to say, unless events come before; None for never.
+
+        Asks are taken to rest, the oldest soft gang has been tried whole for long enough, a drained gang is over.
+        """
+        times = [*self._resting.values(), self._soft_until_s(), self._drained.next_at_s()]
+        return min((at_s for at_s in times if at_s is not None), default=None)
 
     def _soft_until_s(self) -> float | None:
         while self._soft:
@@ -322,11 +333,11 @@ class Translator:
         return None
 
     def due(self, now_s: float) -> list[Event]:
-        """Form gangs of asks that rest by now, and break up soft ones that waited too long.
+        """Form gangs of asks that rest by now, break up soft ones that waited too long, end drained ones.
 
-        The containers of the latter are placed singly from now on (DESIGN §6).
+        The containers of a soft one are placed singly from now on (DESIGN §6).
         """
-        out: list[Event] = []
+        out: list[Event] = [*self._drained.due(self.register, now_s)]
         for app_id in [app_id for app_id, at_s in self._resting.items() if at_s <= now_s]:
             del self._resting[app_id]
             app = self.register.apps.get(app_id)

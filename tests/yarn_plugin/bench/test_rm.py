@@ -23,14 +23,14 @@ def test_a_quick_run_gives_a_row_a_mode_with_every_column() -> None:
     assert list(full) == list(observe)
     for row in (full, observe):
         assert (row["nodes"], row["runs"]) == (3, 1)
-        for name in ("cpu_only_ratio", "gpu_allocations_per_s", "stock_gpu_allocations_per_s"):
+        for name in ("cpu_only_ratio", "gpu_allocations_per_s", "gpu_gang_ratio"):
             assert float(row[name]) > 0
     assert 0 < float(full["gpu_p50_ms"]) <= float(full["gpu_p99_ms"])
 
 
 def test_a_ratio_is_the_median_of_pairs_and_a_rate_counts_what_the_arm_spent() -> None:
     three = [_ran(10, 2.0), _ran(10, 1.0), _ran(10, 4.0)]
-    ours, stock = rm.Runs(three, three, three), rm.Runs(*[[_ran(10, 1.0)] * 3] * 3)
+    ours, stock = rm.Runs(three, three, three, three), rm.Runs(*[[_ran(10, 1.0)] * 3] * 4)
     row = rm._row(7, "full", ours, stock)
     assert (row["nodes"], row["mode"], row["runs"]) == (7, "full", 3)
     assert (row["cpu_only_ratio"], row["cpu_only_ratio_min"]) == (0.5, 0.25)
@@ -38,7 +38,7 @@ def test_a_ratio_is_the_median_of_pairs_and_a_rate_counts_what_the_arm_spent() -
     assert (row["gpu_allocations_per_s"], row["stock_gpu_allocations_per_s"]) == (10 / 6, 5.0)
     assert row["gpu_core_cpu_ms"] == 200.0
     assert row["missed"] == (
-        "cpu_only_ratio, cpu_only_mixed_ratio, gpu_ratio, gpu_allocations_per_s"
+        "cpu_only_ratio, cpu_only_mixed_ratio, gpu_ratio, gpu_gang_ratio, gpu_allocations_per_s"
     )
     observed = rm._row(7, "observe", ours, stock)
     assert (observed["gpu_allocations_per_s"], observed["missed"]) == (2.5, "")

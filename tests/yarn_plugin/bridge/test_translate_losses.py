@@ -33,6 +33,7 @@ from tests.yarn_plugin.bridge.applications import (
     submitted,
 )
 from yarn_plugin.bridge import wire
+from yarn_plugin.bridge.drained import DRAIN_S
 
 # ---------------------------------------------------------------------- losses and ends
 
@@ -131,6 +132,32 @@ def test_an_application_that_asks_again_is_done_with_the_gang_it_let_go() -> Non
     events = cluster.asks(ask(2), at_s=9.0)
     assert events[0] == JobFinished(9.0, JobId(APP))
     assert submitted(events) == [(f"{APP}#2", 2)]
+
+
+def test_a_gang_that_was_let_go_is_over_soon_even_if_its_application_goes_on() -> None:
+    """Its GPUs are free: nobody may wait for them until the application ends."""
+    cluster = running_gang()
+    cluster.ends("c1", ABORTED)
+    assert cluster.translator.next_at_s() is None
+    cluster.ends("c2", ABORTED)
+    over_s = 2.0 + DRAIN_S
+    assert cluster.translator.next_at_s() == over_s
+    assert cluster.translator.due(over_s - 0.1) == []
+    assert cluster.translator.due(over_s) == [JobFinished(over_s, JobId(APP))]
+    assert cluster.translator.next_at_s() is None
+    assert submitted(cluster.asks(ask(2), at_s=9.0)) == [(f"{APP}#2", 2)]
+
+
+def test_a_gang_of_a_lost_node_is_not_let_go() -> None:
+    """YARN calls its containers released, and may tell of the node in a later batch."""
+    cluster = Cluster()
+    cluster.add_app("gandiva.gang=2")
+    cluster.asks(ask(2))
+    cluster.commit(APP, ["n1:1", "n1:1"], [GPU, GPU])
+    cluster.ends("c1", ABORTED)
+    cluster.ends("c2", ABORTED)
+    cluster.tell(wire.NodeRemoved(node="n1:1"), at_s=2.5)
+    assert cluster.translator.due(2.0 + DRAIN_S) == []
 
 
 def test_moves_are_told_for_every_job() -> None:
