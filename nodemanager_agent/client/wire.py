@@ -4,10 +4,12 @@ Each line is one object with ``op``; what is answered has ``id``, drawn by who a
 
 Agent's socket (``GANDIVA_AGENT_SOCKET``); `L` launcher, or a lone rank whose command is not ours; `A` agent::
 
-    L register  {container_id, pid, start_ticks, role: "launcher" | "rank", version, token?}    token: of an earlier one
+    L register  {container_id, pid, start_ticks, role: "launcher" | "rank", version, token?, state, gpus}
+                                                     token: of an earlier one; state: as in `WorkerState`
     A welcome   {token, never: [...]}                or  refused {code, detail}, and the line is closed
     A start     {id, gpus, uuids, environment}       first devices: start the training process
-    A suspend   {id, limit_s}                        all ranks, at the same mini-batch boundary
+    A suspend   {id, limit_s, may_stop?}             all ranks, at the same mini-batch boundary; may_stop: where no rank
+                                                     is ours, SIGSTOP will do, though it frees no device memory
     A resume    {id, gpus, uuids, environment}
     A save      {id, folder}                         stop at a boundary; one replica's state is written there (G-68 B)
     A restore   {id, folder, gpus, uuids, environment}   a process that warmed up loads it and does one mini-batch
@@ -22,10 +24,13 @@ Agent's socket (``GANDIVA_AGENT_SOCKET``); `L` launcher, or a lone rank whose co
 
 Launcher's socket (``GANDIVA_LAUNCHER_SOCKET``), `R` a rank's hook::
 
-    R join      {pid, start_ticks, rank, world_size, framework, methods: [...], can_move, can_resize, reason}
+    R join      {pid, start_ticks, rank, world_size, local_world_size, framework, methods: [...], ring, is_warm,
+                 can_pack, can_move, can_resize, reason}       ring: path of its step ring (`ring.py`)
     L joined    {}
     L suspend | resume | save | restore              as above; L sends suspend to every rank, and each answers done
-    R done | failed | progress | continuity          as above, of this rank
+    L probe     {id}                                 answered at the next boundary; nothing stops
+    L cancel    {id}                                 of a suspend: forget it, or go on where it was done
+    R done | failed | continuity                     as above, of this rank
 
 A rank that answered done to suspend has copied its state, given its device memory back and waits; only then does the
 launcher SIGSTOP the process group, and it sends SIGCONT before resume. A launcher whose agent is gone keeps the job as
@@ -34,7 +39,7 @@ it is and dials again.
 
 import json
 import socket
-from typing import Any, Dict, Iterator, Optional
+from typing import Any, Dict, Iterator, List, Optional
 
 LINE_BYTES_MAX = 1 << 20
 
@@ -80,6 +85,7 @@ class Line:
         text = json.dumps({"op": op, **values}, separators=(",", ":")).encode() + b"\n"
         if len(text) > LINE_BYTES_MAX:
             raise WireError("a message of {} bytes".format(len(text)))
+        self._socket.settimeout(None)
         self._socket.sendall(text)
 
     def read(self, limit_s: Optional[float] = None) -> Optional[Dict[str, Any]]:
@@ -98,13 +104,32 @@ class Line:
             if len(self._pending) > LINE_BYTES_MAX and b"\n" not in self._pending:
                 raise WireError("a line of over {} bytes".format(LINE_BYTES_MAX))
         text, _, self._pending = self._pending.partition(b"\n")
+        return _message(text)
+
+    def has_message(self) -> bool:
+        """Whether a whole message has been read from the socket and not been given out."""
+        return b"\n" in self._pending
+
+    def poll(self) -> Optional[List[Dict[str, Any]]]:
+        """All messages that are there now, without waiting; None where the other side has closed.
+
+        Raises:
+            WireError: one of them was no message.
+        """
         try:
-            message = json.loads(text.decode())
-        except ValueError as error:
-            raise WireError("no JSON: {}".format(error)) from None
-        if not isinstance(message, dict) or not isinstance(message.get("op"), str):
-            raise WireError("no object with op")
-        return message
+            part = self._socket.recv(LINE_BYTES_MAX, socket.MSG_DONTWAIT)
+        except (BlockingIOError, InterruptedError):
+            part = None
+        except OSError:
+            part = b""
+        self._pending += part or b""
+        messages = []
+        while b"\n" in self._pending:
+            text, _, self._pending = self._pending.partition(b"\n")
+            messages.append(_message(text))
+        if len(self._pending) > LINE_BYTES_MAX:
+            raise WireError("a line of over {} bytes".format(LINE_BYTES_MAX))
+        return messages if messages or part != b"" else None
 
     def __iter__(self) -> Iterator[Dict[str, Any]]:
         while True:
@@ -116,6 +141,16 @@ class Line:
     def close(self) -> None:
         """Close; a second time is no error."""
         self._socket.close()
+
+
+def _message(text: bytes) -> Dict[str, Any]:
+    try:
+        message = json.loads(text.decode())
+    except ValueError as error:
+        raise WireError("no JSON: {}".format(error)) from None
+    if not isinstance(message, dict) or not isinstance(message.get("op"), str):
+        raise WireError("no object with op")
+    return message
 
 
 def start_ticks(pid: int) -> Optional[int]:

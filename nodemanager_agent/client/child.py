@@ -1,0 +1,105 @@
+"""The training command: started in a session of its own, and never left behind by a launcher that was killed."""
+
+import os
+import signal
+import subprocess
+import sys
+from typing import Dict, List, Optional
+
+from nodemanager_agent.client.processes import Tree
+from nodemanager_agent.client.wire import LAUNCHER_SOCKET
+
+HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hook")
+
+_GUARD = """
+trap "" HUP INT TERM
+read -r _
+kill -KILL "-$1" 2>/dev/null
+for again in 1 2; do
+  for each in /proc/[0-9]*; do
+    grep -qsF "$2" "$each/environ" && kill -KILL "${each#/proc/}" 2>/dev/null
+  done
+done
+"""
+"""Ends the command's group, and whoever has the launcher's socket in its environment, once the pipe closes: the kernel
+closes it however the launcher ends, and a NodeManager's SIGKILL goes to the launcher's own group only."""
+
+
+class Child:
+    """The command of a worker.
+
+    Attributes:
+        exit_code: as a shell would say it; None while it runs.
+
+    Raises:
+        OSError: the command cannot be started.
+    """
+
+    def __init__(self, command: List[str], environment: Dict[str, str], tree: Tree) -> None:
+        self.exit_code: Optional[int] = None
+        self._process = subprocess.Popen(command, env=environment, start_new_session=True)
+        read, self._pipe = os.pipe()
+        try:
+            self._guard = subprocess.Popen(
+                [
+                    "/bin/sh",
+                    "-c",
+                    _GUARD,
+                    "gandiva-guard",
+                    str(self.pid),
+                    environment[LAUNCHER_SOCKET],
+                ],
+                stdin=read,
+                start_new_session=True,
+                env={"PATH": os.defpath},
+            )
+        finally:
+            os.close(read)
+        self._tree = tree
+        tree.leave_out(self._guard.pid)
+
+    @property
+    def pid(self) -> int:
+        """Of the command; its process group and session too."""
+        return self._process.pid
+
+    def reap(self) -> None:
+        """Collect whoever ended below the launcher, which is the parent of orphans too."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if pid == self.pid:
+                self.exit_code = _exit_code(status)
+                self._process.returncode = self.exit_code
+
+    def signal_group(self, number: int) -> None:
+        """To the command's process group, as a terminal or a NodeManager would."""
+        try:
+            os.killpg(self.pid, number)
+        except ProcessLookupError:
+            return
+
+    def end(self) -> None:
+        """Kill what is left of the tree, and let the guard go."""
+        self._tree.signal(signal.SIGKILL)
+        os.close(self._pipe)
+        self._guard.wait()
+
+
+def _exit_code(status: int) -> int:
+    return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+
+def with_hook(environment: Dict[str, str]) -> Dict[str, str]:
+    """The environment with our hook first on PYTHONPATH."""
+    paths = [HOOK] + [each for each in environment.get("PYTHONPATH", "").split(os.pathsep) if each]
+    return {**environment, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def say(text: str) -> None:
+    """A line of the launcher on the container's stderr."""
+    print("gandiva: {}".format(text), file=sys.stderr, flush=True)

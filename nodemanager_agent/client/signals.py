@@ -1,0 +1,40 @@
+"""Signals that arrive while a rank's state is out of device memory wait until it is back.
+
+A Python handler runs in the main thread between any two instructions. One that raises (a dead loader worker, Ctrl-C)
+or saves a checkpoint would find tensors without memory.
+"""
+
+import signal
+import threading
+from types import FrameType
+from typing import Any, Dict, List, Optional
+
+
+class DeferredSignals:
+    """While entered, Python handlers are put off; at the exit each one that was due runs, in order.
+
+    Default dispositions stay: SIGTERM still ends a process that did not say otherwise.
+    """
+
+    def __init__(self) -> None:
+        self._handlers: Dict[int, Any] = {}
+        self._due: List[int] = []
+
+    def __enter__(self) -> "DeferredSignals":
+        if threading.current_thread() is threading.main_thread():
+            for number in signal.valid_signals():
+                handler = signal.getsignal(number)
+                if callable(handler):
+                    self._handlers[number] = handler
+                    signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        for number in self._due:
+            signal.raise_signal(number)
+
+    def _note(self, number: int, _: Optional[FrameType]) -> None:
+        if number not in self._due:
+            self._due.append(number)

@@ -1,0 +1,174 @@
+"""PyTorch: every mini-batch boundary by the global optimizer-step hook; no changed line in the script (FACTS §5).
+
+The boundary is the step of the optimizer that stepped first: with gradient accumulation that is every
+k-th backward, and a job of two optimizers has one boundary a round.
+"""
+
+import sys
+import weakref
+from typing import Any, Callable, List, Optional
+
+import torch
+
+from nodemanager_agent.client.continuity import Fingerprint, Generators, digest
+from nodemanager_agent.client.rank import Figures, Framework, Limits, Rank, Refusal
+from nodemanager_agent.client.ring import Memory
+from nodemanager_agent.client.torch_device import device_of
+from nodemanager_agent.client.torch_gang import Alone, gang_of
+from nodemanager_agent.client.torch_state import DeviceState, LiveTensors
+
+SHARDED = ("FlatParameter", "DTensor", "ZeroRedundancyOptimizer", "DeepSpeedZeroOptimizer")
+
+
+class TorchFramework(Framework):
+    """What `Rank` needs of PyTorch.
+
+    Attributes:
+        positions: further answers to "where does the data stand", of iterators that know (`iterator.py`).
+        can_move, move_reason: set by who can save and restore one replica's state.
+    """
+
+    name = "torch"
+
+    def __init__(self) -> None:
+        self.positions: List[Callable[[], str]] = []
+        self.can_move = False
+        self.move_reason = "nothing here saves and restores state"
+        self._gang = Alone()
+        self._tensors = LiveTensors()
+        self._state: Optional[DeviceState] = None
+        self._sharded = ""
+        self._generators = Generators()
+        self._torch_generators: List[Any] = []
+
+    def begin(self, optimizer: Any) -> None:
+        """At each boundary: the first one finds the device; a process group that came or changed makes a new gang."""
+        self._gang = gang_of(self._gang)
+        self.rank, self.world_size = self._gang.rank, self._gang.world_size
+        if self._state is None:
+            parameters = [each for group in optimizer.param_groups for each in group["params"]]
+            self._sharded = _sharding(optimizer, parameters)
+            self._state = DeviceState(device_of(parameters[0]), self._tensors)
+            self._state.prepare()
+
+    def limits(self) -> Limits:
+        """Sharded jobs stop in place only: no replica has the whole state."""
+        if self._tensors.has_graphs:
+            return Limits([], reason="CUDA graphs hold addresses of device memory")
+        if self._gang.reason:
+            return Limits([], reason=self._gang.reason)
+        if self._sharded:
+            return Limits(
+                ["framework"], reason="sharded ({}): suspended in place only".format(self._sharded)
+            )
+        return Limits(["framework"], True, self.can_move, self.can_move, self.move_reason)
+
+    def offload(self) -> Figures:
+        """As `DeviceState.offload`."""
+        limits = self.limits()
+        if not limits.methods:
+            raise Refusal("NOT_SUSPENDABLE", limits.reason)
+        return self._present().offload()
+
+    def reload(self) -> Figures:
+        """As `DeviceState.reload`."""
+        return self._present().reload()
+
+    def let_go(self) -> None:
+        """As `DeviceState.let_go`."""
+        self._present().let_go()
+
+    def fingerprint(self, minibatches: int) -> Fingerprint:
+        """Of tensors, loaders and generators, as they are now."""
+        state = self._present()
+        if not state.is_held:
+            state.look()
+            self._generators = Generators()
+            self._torch_generators = _torch_generators()
+        total = digest()
+        Generators().feed(total.update)
+        for each in _torch_generators():
+            total.update(each.numpy().tobytes() if "numpy" in sys.modules else bytes(each.tolist()))
+        drawn = sorted(loader._num_yielded for loader in self._tensors.loaders)
+        position = ",".join([str(each) for each in drawn] + [each() for each in self.positions])
+        return Fingerprint(minibatches, position, total.hexdigest(), state.checksum())
+
+    def repair(self) -> bool:
+        """Copy back again what the host still has, and set the generators back."""
+        self._generators.restore()
+        first, *others = self._torch_generators
+        torch.set_rng_state(first)
+        if others:
+            torch.cuda.set_rng_state_all(others)
+        return self._present().copy_back()
+
+    def memory(self) -> Optional[Memory]:
+        """Live tensors now, and the peak since the last look."""
+        state = self._present()
+        memory = state.memory()
+        state.forget()
+        return memory
+
+    def agree(self, is_wanted: bool) -> bool:
+        """As `Gang.agree`."""
+        return self._gang.agree(is_wanted)
+
+    def settle(self, is_stopped: bool) -> bool:
+        """As `Gang.settle`."""
+        return self._gang.settle(is_stopped)
+
+    def regather(self) -> None:
+        """As `Gang.regather`."""
+        self._gang.regather()
+
+    def _present(self) -> DeviceState:
+        if self._state is None:
+            raise Refusal("NO_BOUNDARY", "no mini-batch was done yet")
+        return self._state
+
+
+class Boundaries:
+    """The hook itself: tells the leading optimizer's steps from the others'."""
+
+    def __init__(self, framework: TorchFramework, rank: Rank) -> None:
+        self.framework = framework
+        self.rank = rank
+        self._leading: Optional[weakref.ref[Any]] = None
+
+    def __call__(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
+        """After an optimizer's step."""
+        leading = self._leading() if self._leading is not None else None
+        if leading is None:
+            self._leading = weakref.ref(optimizer)
+        elif leading is not optimizer:
+            return
+        self.rank.boundary(lambda: self.framework.begin(optimizer))
+
+
+boundaries: Optional[Boundaries] = None
+"""Of this process, once torch is loaded: what else knows more of the job (iterator, checkpoint) tells it here."""
+
+
+def install() -> None:
+    """Hook torch's optimizers; called once torch is loaded."""
+    global boundaries  # noqa: PLW0603 - one hook a process
+    if boundaries is None:
+        from torch.optim.optimizer import (  # noqa: PLC0415 - torch is half loaded before
+            register_optimizer_step_post_hook,
+        )
+
+        framework = TorchFramework()
+        boundaries = Boundaries(framework, Rank(framework))
+        register_optimizer_step_post_hook(boundaries)
+
+
+def _sharding(optimizer: Any, parameters: List[Any]) -> str:
+    names = {base.__name__ for thing in [optimizer, *parameters] for base in type(thing).__mro__}
+    return ", ".join(sorted(names.intersection(SHARDED)))
+
+
+def _torch_generators() -> List[Any]:
+    states = [torch.get_rng_state()]
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        states += torch.cuda.get_rng_state_all()
+    return states
