@@ -303,8 +303,8 @@ def _asked(worker: Worker, op: str, order: Message, ends_s: float) -> Steps:
 def release(worker: Worker, order: Message) -> Steps:
     """The state is confirmed elsewhere: end quietly."""
     del order
-    worker.release()
     yield 0.0
+    worker.release()
     return {}
 
 

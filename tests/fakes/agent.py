@@ -75,9 +75,9 @@ class FakeAgent:
             raise Refused(message)
         return message
 
-    def command(self, op: str, limit_s: float = 60.0, **values: Any) -> Message:
+    def command(self, op: str, wait_s: float = 60.0, **values: Any) -> Message:
         """Send and wait for the answer."""
-        return self.answer(self.send(op, **values), limit_s)
+        return self.answer(self.send(op, **values), wait_s)
 
     def await_message(self, is_it: Any, limit_s: float = 60.0) -> Message:
         """The next message that is it, among those to come."""

@@ -1,0 +1,90 @@
+"""A quick stand-in for a training process: a framework whose device memory is one list, hooked by hand."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from nodemanager_agent.client.continuity import Fingerprint
+from nodemanager_agent.client.rank import Figures, Framework, Limits, Rank, Refusal
+
+
+class Counting(Framework):
+    """Behaves as `sys.argv` says.
+
+    Attributes:
+        state: its "device memory"; None while it is on the host.
+    """
+
+    name = "counting"
+
+    def __init__(self, behaviour: str) -> None:
+        self.behaviour = behaviour
+        self.state: list[int] | None = [0]
+        self.host: list[int] = []
+        self.rank = int(os.environ.get("RANK", "0"))
+
+    def limits(self) -> Limits:
+        if self.behaviour == "graphs":
+            return Limits([], reason="it holds addresses")
+        return Limits(["framework"])
+
+    def offload(self) -> Figures:
+        if self.behaviour == "refuses" and self.rank == 1:
+            raise Refusal("HOST_MEMORY", "no room")
+        assert self.state is not None
+        self.host, self.state = list(self.state), None
+        return {"state_mib": 1.0, "copy_s": 0.5 + self.rank}
+
+    def reload(self) -> Figures:
+        if self.behaviour == "no room" and not Path("room").exists():
+            raise Refusal("DEVICE_MEMORY", "no room yet")
+        self.state = list(self.host)
+        if self.behaviour in ("spoils", "spoils for good"):
+            self.state.append(-1)
+        return {"copy_s": 0.25}
+
+    def fingerprint(self, minibatches: int) -> Fingerprint:
+        return Fingerprint(minibatches, "", "", repr(self.state))
+
+    def repair(self) -> bool:
+        if self.behaviour == "spoils for good":
+            return False
+        self.state = list(self.host)
+        return True
+
+
+def main() -> None:
+    behaviour, steps, ranks = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    if ranks > 1 and "RANK" not in os.environ:
+        raise SystemExit(agent(behaviour, steps, ranks))
+    framework = Counting(behaviour)
+    rank = Rank(framework)
+    for number in range(steps):
+        assert framework.state is not None, "a step without its state"
+        framework.state.append(number)
+        time.sleep(0.01)
+        rank.boundary()
+        if behaviour == "hangs" and number == 5:
+            time.sleep(3600)
+
+
+def agent(behaviour: str, steps: int, ranks: int) -> int:
+    """As torchrun: ranks in sessions of their own."""
+    children: list[subprocess.Popen[Any]] = [
+        subprocess.Popen(
+            [sys.executable, __file__, behaviour, str(steps), str(ranks)],
+            env={**os.environ, "RANK": str(rank), "LOCAL_WORLD_SIZE": str(ranks)},
+            start_new_session=True,
+        )
+        for rank in range(ranks)
+    ]
+    return max(child.wait() for child in children)
+
+
+if __name__ == "__main__":
+    main()
