@@ -80,6 +80,7 @@ class CpuDevice:
             and storage.nbytes() > 0
             and storage.resizable()
             and not storage.is_shared()
+            and storage.data_ptr() != 0  # a wrapper such as DTensor says a size and owns nothing
         )
 
     def host_memory(self, size: int) -> Any:
@@ -123,7 +124,9 @@ class CudaDevice(CpuDevice):
 
     def holds(self, storage: Any) -> bool:
         """Whether a storage lies on a GPU."""
-        return bool(storage.device.type == "cuda" and storage.nbytes() > 0)
+        return bool(
+            storage.device.type == "cuda" and storage.nbytes() > 0 and storage.data_ptr() != 0
+        )
 
     def host_memory(self, size: int) -> Any:
         """Pinned memory, so that copies run at the bus's speed."""

@@ -17,8 +17,6 @@ from nodemanager_agent.client.torch_device import device_of
 from nodemanager_agent.client.torch_gang import Alone, gang_of
 from nodemanager_agent.client.torch_state import DeviceState, LiveTensors
 
-SHARDED = ("FlatParameter", "DTensor", "ZeroRedundancyOptimizer", "DeepSpeedZeroOptimizer")
-
 
 class TorchFramework(Framework):
     """What `Rank` needs of PyTorch.
@@ -37,7 +35,6 @@ class TorchFramework(Framework):
         self._gang = Alone()
         self._tensors = LiveTensors()
         self._state: Optional[DeviceState] = None
-        self._sharded = ""
         self._generators = Generators()
         self._torch_generators: List[Any] = []
 
@@ -47,7 +44,6 @@ class TorchFramework(Framework):
         self.rank, self.world_size = self._gang.rank, self._gang.world_size
         if self._state is None:
             parameters = [each for group in optimizer.param_groups for each in group["params"]]
-            self._sharded = _sharding(optimizer, parameters)
             self._state = DeviceState(device_of(parameters[0]), self._tensors)
             self._state.prepare()
 
@@ -57,9 +53,10 @@ class TorchFramework(Framework):
             return Limits([], reason="CUDA graphs hold addresses of device memory")
         if self._gang.reason:
             return Limits([], reason=self._gang.reason)
-        if self._sharded:
+        if self._tensors.sharded:
             return Limits(
-                ["framework"], reason="sharded ({}): suspended in place only".format(self._sharded)
+                ["framework"],
+                reason="sharded ({}): suspended in place only".format(self._tensors.sharded),
             )
         return Limits(["framework"], True, self.can_move, self.can_move, self.move_reason)
 
@@ -160,11 +157,6 @@ def install() -> None:
         framework = TorchFramework()
         boundaries = Boundaries(framework, Rank(framework))
         register_optimizer_step_post_hook(boundaries)
-
-
-def _sharding(optimizer: Any, parameters: List[Any]) -> str:
-    names = {base.__name__ for thing in [optimizer, *parameters] for base in type(thing).__mro__}
-    return ", ".join(sorted(names.intersection(SHARDED)))
 
 
 def _torch_generators() -> List[Any]:

@@ -21,6 +21,15 @@ from nodemanager_agent.client.rank import Figures, Refusal
 from nodemanager_agent.client.ring import Memory
 from nodemanager_agent.client.torch_device import CpuDevice, HostBuffer, copy_view
 
+SHARDED = {
+    "DTensor",
+    "FlatParameter",
+    "FullyShardedDataParallel",
+    "ZeroRedundancyOptimizer",
+    "ZeROOptimizer",
+}
+"""Classes by name, of torch and of DeepSpeed, whose presence means that a rank holds a part only."""
+
 _ALIGNED = 64
 _MIB = 1024.0 * 1024.0
 
@@ -28,14 +37,18 @@ _MIB = 1024.0 * 1024.0
 class LiveTensors:
     """Finds every tensor of this process that Python knows.
 
+    `has_graphs` and `sharded` are of what was ever seen.
+
     Attributes:
         loaders: weak set of the data loaders' iterators that were seen.
-        has_graphs: CUDA graphs were seen: they hold addresses, which a suspend would change.
+        has_graphs: CUDA graphs: they hold addresses, which a suspend would change.
+        sharded: what splits the state over the ranks, so that none has all of it; empty for nothing.
     """
 
     def __init__(self) -> None:
         self.loaders: weakref.WeakSet[Any] = weakref.WeakSet()
         self.has_graphs = False
+        self.sharded = ""
         self._seen: Dict[int, weakref.ref[Any]] = {}
         self._kinds: Dict[type, str] = {}
         self._is_frozen = False
@@ -48,10 +61,7 @@ class LiveTensors:
                 storage = tensor.untyped_storage()
                 if device.holds(storage):
                     found[storage._cdata] = storage
-            except (
-                RuntimeError,
-                NotImplementedError,
-            ):  # sparse, wrapper and fake tensors own no storage
+            except RuntimeError:  # sparse and wrapper tensors own no storage
                 continue
         return list(found.values())
 
@@ -78,12 +88,12 @@ class LiveTensors:
                 self.loaders.add(thing)
             elif kind == "graph":
                 self.has_graphs = True
+            elif kind:
+                self.sharded = kind
         if not self._is_frozen:
             self._is_frozen = True
             gc.freeze()
-            atexit.register(
-                gc.unfreeze
-            )  # the interpreter's last collection is as it would have been
+            atexit.register(gc.unfreeze)  # the last collection is as it would have been
 
     def _note(self, tensor: Any) -> None:
         key = id(tensor)
@@ -98,12 +108,16 @@ class LiveTensors:
         kind = self._kinds.get(of)
         if kind is None:
             names = {base.__name__ for base in of.__mro__}
+            sharded = names & SHARDED
             if torch.Tensor in of.__mro__:
                 kind = "tensor"
+                self.sharded = self.sharded or min(sharded, default="")
             elif "_BaseDataLoaderIter" in names:
                 kind = "loader"
+            elif "_CUDAGraph" in names:
+                kind = "graph"
             else:
-                kind = "graph" if "_CUDAGraph" in names else ""
+                kind = min(sharded, default="")
             self._kinds[of] = kind
         return kind
 

@@ -69,8 +69,22 @@ def main() -> None:
         framework.state.append(number)
         time.sleep(0.01)
         rank.boundary()
+        if behaviour == "forks":
+            fork(rank)
         if behaviour == "hangs" and number == 5:
             time.sleep(3600)
+
+
+def fork(rank: Rank) -> None:
+    """As a data loader does; a child that came to a boundary would have nothing to say there."""
+    children = []
+    for _ in range(5):
+        pid = os.fork()
+        if pid == 0:
+            rank.boundary()
+            os._exit(0)
+        children.append(pid)
+    assert [os.waitpid(pid, 0)[1] for pid in children] == [0] * 5
 
 
 def agent(behaviour: str, steps: int, ranks: int) -> int:

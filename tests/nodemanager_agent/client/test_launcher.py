@@ -287,6 +287,17 @@ def test_a_rank_that_dies_while_suspended_ends_the_job_not_hangs_it(tmp_path: Pa
         assert job.process.poll() is None or job.process.returncode != 0
 
 
+def test_a_rank_forks_a_thousand_times_between_its_stops_and_no_child_hangs(tmp_path: Path) -> None:
+    """Case C06, the data loaders' half: no thread and no lock of ours is there at a fork."""
+    with Job(counting("forks", steps=200), tmp_path) as job:
+        job.start()
+        for _ in range(10):
+            job.agent.command("suspend", limit_s=20)
+            assert states(job) == {"T"}
+            job.agent.command("resume", **GRANT)
+        assert job.wait() == 0, job.text()
+
+
 def test_released_ends_quietly(tmp_path: Path) -> None:
     with Job(counting(), tmp_path) as job:
         job.start()

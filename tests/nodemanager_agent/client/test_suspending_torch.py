@@ -5,14 +5,17 @@ Each test starts real training processes, whose import of torch alone takes five
 
 from __future__ import annotations
 
+import signal
 import statistics
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.fakes.agent import Job
+from nodemanager_agent.client.processes import send
+from tests.fakes.agent import Job, job_environment
 from tests.nodemanager_agent.client.jobs import (
     anonymous_mib,
     cycle,
@@ -145,3 +148,48 @@ def test_accumulated_gradients_have_one_boundary_a_step_bit_exact(tmp_path: Path
     assert reference.wait() == 0
     assert (tmp_path / "stopped").read_text() == (tmp_path / "plain").read_text()
     assert answers[-1]["minibatches"] <= 30
+
+
+def test_eight_loader_workers_stop_with_the_job_and_a_dead_one_fails_it(tmp_path: Path) -> None:
+    """Case C11: the whole tree in state T for longer than the loaders' time-out; one killed then is a failure."""
+    options: dict[str, Any] = {"steps": 100000, "workers": 8, "loader_limit_s": 3}
+    with Job(training(tmp_path / "out", **options), tmp_path) as job:
+        job.start()
+        suspend(job)
+        assert [each.state for each in tree(job)] == ["T"] * 9
+        time.sleep(6)
+        resume(job)
+        before = len((tmp_path / "out").read_text())
+        time.sleep(0.5)
+        suspend(job)
+        assert len((tmp_path / "out").read_text()) > before, job.text()
+        worker = max(each.pid for each in tree(job))
+        send(worker, signal.SIGKILL)
+        resume(job)
+        assert job.wait(60) != 0
+        assert "DataLoader worker" in job.text()
+
+
+@pytest.mark.slow  # torchrun and its two ranks import torch one after the other
+def test_sharded_ranks_below_torchrun_stop_in_place_bit_exact(tmp_path: Path) -> None:
+    """Every rank is found by joining; FSDP is suspended, and never moved or resized."""
+    launcher = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port"]
+    options: dict[str, Any] = {"steps": 60, "shard": 1}
+    python, *program = training(tmp_path / "plain", **options)
+    reference = subprocess.Popen(
+        [python, *launcher, str(free_port()), *program], env=job_environment()
+    )
+    python, *program = training(tmp_path / "s", **options)
+    with Job([python, *launcher, str(free_port()), *program], tmp_path, PACE) as job:
+        job.start()
+        (first, *_) = cycle(15, job)[0]
+        assert first["figures"]["freed_mib"] > 0
+        progress = job.agent.said("progress")[-1]
+        assert job.wait() == 0, job.text()
+        assert_went_on_as_before(job)
+    assert reference.wait() == 0
+    assert progress["ranks"] == 2
+    assert not progress["can_move"]
+    assert "DTensor" in progress["reason"]
+    for rank in (0, 1):
+        assert (tmp_path / f"s.{rank}").read_text() == (tmp_path / f"plain.{rank}").read_text()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 
 class Model(nn.Module):  # type: ignore[misc]
-    """Batch norm, dropout and tied weights: state of all kinds."""
+    """Batch norm, dropout and a tied weight: state of all kinds."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -23,13 +22,14 @@ class Model(nn.Module):  # type: ignore[misc]
         self.norm = nn.BatchNorm2d(4)
         self.wide = nn.Linear(4 * 64, width)
         self.narrow = nn.Linear(width, 4 * 64)
-        self.narrow.weight = nn.Parameter(self.wide.weight.t())
         self.drop = nn.Dropout(0.2)
         self.head = nn.Linear(4 * 64, 2)
 
     def forward(self, images: Any) -> Any:
         hidden = torch.relu(self.norm(self.convolution(images))).flatten(1)
-        return self.head(self.drop(self.narrow(torch.relu(self.wide(hidden)))))
+        deep = self.narrow(torch.relu(self.wide(hidden)))
+        tied = nn.functional.linear(deep, self.convolution.weight.flatten()[:1].expand(256, 256))
+        return self.head(self.drop(deep + 0.001 * tied))
 
 
 def main() -> None:
@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("--accumulate", type=int, default=1)
     parser.add_argument("--width", type=int, default=256)
     parser.add_argument("--loader-limit-s", type=float, default=0)
-    parser.add_argument("--hang-at", type=int, default=-1)
+    parser.add_argument("--shard", type=int, default=0)
     parser.add_argument("--group-limit-s", type=float, default=5.0)
     options = parser.parse_args()
     torch.manual_seed(1)
@@ -51,7 +51,12 @@ def main() -> None:
         from datetime import timedelta
 
         dist.init_process_group("gloo", timeout=timedelta(seconds=options.group_limit_s))
-        model = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
+        if options.shard:
+            from torch.distributed.fsdp import fully_shard
+
+            fully_shard(model)
+        else:
+            model = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
     torch.manual_seed(2 + rank)
     images = torch.randn(256, 1, 8, 8)
     data = TensorDataset(images, (images.mean((1, 2, 3)) > 0).long())
@@ -89,8 +94,6 @@ def train(
             optimizer.zero_grad()
             losses.write(f"{step} {loss.item().hex()}\n")
             step += 1
-            if step == options.hang_at:
-                threading.Event().wait()
             if step == options.steps:
                 return
 
