@@ -42,6 +42,8 @@ class Facts:
             e.GangRefused: self._gang_refused,
             e.GangBroken: self._gang_broken,
             e.ResidentsSwitched: self._residents_switched,
+            e.SwitchFailed: self._switch_failed,
+            e.JobLearned: self._job_learned,
             e.TimerFired: self._timer_fired,
             e.MinibatchesReached: self._job_reported,
             e.ReclaimAsked: self._job_reported,
@@ -224,6 +226,38 @@ class Facts:
                 self._lifecycle.start(job, min(at_s, event.at_s))
                 is_news = True
         return is_news
+
+    def _switch_failed(self, event: e.SwitchFailed) -> bool:
+        is_news = False
+        for job_id in event.not_started:
+            job = self._awaited(job_id, event.switch_id, JobPhase.RESUMING)
+            if job is not None:
+                self._lifecycle.withdraw(job)
+                is_news = True
+        for job_id in event.kept:
+            job = self._awaited(job_id, event.switch_id, JobPhase.SUSPENDING)
+            if job is not None:
+                self._withdraw_claims(job)
+                self._lifecycle.keep(job)
+                is_news = True
+        return is_news
+
+    def _withdraw_claims(self, job: JobState) -> None:
+        """Devices that were promised to others stay with who holds them."""
+        for binding in job.bindings:
+            claims = self._state.servers[binding.server_id].claims
+            for gpu in binding.gpus:
+                claimant = claims[gpu]
+                if claimant is not None:
+                    self._lifecycle.withdraw(self._state.jobs[claimant])
+
+    def _job_learned(self, event: e.JobLearned) -> bool:
+        reason = "" if event.can_suspend else event.reason or "it cannot be suspended"
+        job = self._state.jobs.get(event.job_id)
+        if job is None or job.unsuspendable == reason:
+            return self._ignore()
+        self._ledger.learn(job, reason)
+        return True
 
     def _awaited(self, job_id: JobId, switch_id: int, phase: JobPhase) -> JobState | None:
         job = self._state.jobs.get(job_id)

@@ -344,6 +344,13 @@ class Ledger:
         self.redefine(job, msgspec.structs.replace(job.spec, queue=queue))
         self.recount_queues()
 
+    def learn(self, job: JobState, unsuspendable: str) -> None:
+        """A job turns out to be one that cannot be suspended, or can after all."""
+        self.undo.note(job.put_back, job.keep())
+        self.touched_jobs[job.spec.job_id] = None
+        job.unsuspendable = unsuspendable
+        self.recount_queues()
+
     def recount_queues(self) -> None:
         """Queue use from scratch, after a fact changed what counts where."""
         running: defaultdict[QueueState, int] = defaultdict(int)

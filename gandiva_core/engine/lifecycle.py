@@ -84,6 +84,19 @@ class Lifecycle:
         job.switch_id = 0
         self._ledger.let_go(job)
 
+    def keep(self, job: JobState) -> None:
+        """It did not stop: it runs on, on its devices."""
+        self._move(job, Stimulus.KEPT)
+        job.switch_id = 0
+
+    def withdraw(self, job: JobState) -> None:
+        """It did not get what it was promised: it waits as before."""
+        self._move(job, Stimulus.NOT_RESUMED if job.has_run else Stimulus.NOT_STARTED)
+        job.switch_id = 0
+        self._ledger.let_go(job)
+        if not job.has_run:
+            job.bindings = ()
+
     def break_gang(self, job: JobState, reason: Wait) -> None:
         """The gang lost a worker: everything it has on any server is free, and it waits at its old place (G-13)."""
         was_committing = job.phase is JobPhase.COMMITTING

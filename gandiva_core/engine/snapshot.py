@@ -37,6 +37,7 @@ class JobSnapshot(msgspec.Struct, frozen=True, omit_defaults=True):
     has_run: bool = False
     switch_id: int = 0
     answers_owed: int = 0
+    unsuspendable: str = ""
 
 
 class ServerSnapshot(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -105,6 +106,7 @@ def _take_job(job: JobState) -> JobSnapshot:
         has_run=job.has_run,
         switch_id=job.switch_id,
         answers_owed=job.answers_owed,
+        unsuspendable=job.unsuspendable,
     )
 
 
@@ -163,6 +165,7 @@ def _fill_job(ledger: Ledger, entry: JobSnapshot) -> None:
     job.has_run = entry.has_run
     job.switch_id = entry.switch_id
     job.answers_owed = entry.answers_owed
+    job.unsuspendable = entry.unsuspendable
     if entry.servers:
         ledger.settle(job, entry.servers)
     if entry.phase is JobPhase.QUEUED:

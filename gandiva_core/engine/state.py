@@ -116,6 +116,7 @@ class JobState:
         "spec",
         "submitted_at_s",
         "switch_id",
+        "unsuspendable",
     )
 
     def __init__(self, spec: JobSpec, sequence: int, submitted_at_s: float, chain: Chain) -> None:
@@ -137,10 +138,14 @@ class JobState:
         self.answers_owed = 0
         #: Answers to a CommitGang that no longer matter: the job was broken while COMMITTING.
         self.reason: Wait = UNDECIDED
+        self.unsuspendable = ""
+        #: Why nothing can stop it, where that is known.
 
     @property
     def is_sliced(self) -> bool:
         """Whether it may be suspended for others."""
+        if self.unsuspendable:
+            return False
         chain = self.chain
         return not chain or SLICING not in chain[0].limit.mechanisms_off
 
@@ -159,6 +164,7 @@ class JobState:
             self.switch_id,
             self.answers_owed,
             self.reason,
+            self.unsuspendable,
         )
 
     def put_back(self, kept: _Kept) -> None:
@@ -176,6 +182,7 @@ class JobState:
             self.switch_id,
             self.answers_owed,
             self.reason,
+            self.unsuspendable,
         ) = kept
 
 
@@ -332,6 +339,8 @@ class State:
                 return f"server {server_id} cannot suspend"
             if share > server.gpus:
                 return f"it could not run again on server {server_id} with {server.gpus} GPUs"
+        if job.unsuspendable:
+            return job.unsuspendable
         return None if job.is_sliced else f"queue {job.chain[0].limit.name} has slicing off"
 
     def headroom(self, queue: QueueName, partition: str) -> tuple[float, float]:

@@ -122,6 +122,11 @@ _TOLD: dict[type, Callable[[Any], tuple[str, str]]] = {
         f"the preemption monitor would have killed containers for {event.gpus} GPUs",
     ),
     e.GangBroken: lambda event: ("broken", _joined("lost a worker, restarts", event.reason)),
+    e.JobLearned: lambda event: (
+        ("stoppable", "can be suspended")
+        if event.can_suspend
+        else ("unstoppable", _joined("is not suspended for others", event.reason))
+    ),
     e.MinibatchesReached: lambda event: ("progress", f"{event.minibatches} mini-batches done"),
     e.ContainersHeld: lambda event: (
         "holding",

@@ -30,6 +30,9 @@ class Stimulus(StrEnum):
     STARTED = "started"
     SUSPEND_ORDERED = "suspend ordered"
     STOPPED = "stopped"
+    KEPT = "not stopped"
+    NOT_RESUMED = "not resumed"
+    NOT_STARTED = "not started"
     BROKEN = "broken"
     FINISHED = "finished"
     FAILED = "failed"
@@ -54,6 +57,9 @@ _ORDERLY: Mapping[tuple[JobPhase, Stimulus], JobPhase] = {
     (_P.RUNNING, _S.SUSPEND_ORDERED): _P.SUSPENDING,
     (_P.SUSPENDING, _S.STOPPED): _P.SUSPENDED,
     (_P.SUSPENDED, _S.RUN_ORDERED): _P.RESUMING,
+    (_P.SUSPENDING, _S.KEPT): _P.RUNNING,
+    (_P.RESUMING, _S.NOT_RESUMED): _P.SUSPENDED,
+    (_P.RESUMING, _S.NOT_STARTED): _P.STARTING,
 }
 _FAILURE: Mapping[tuple[JobPhase, Stimulus], JobPhase] = {
     (phase, _S.BROKEN): _P.QUEUED for phase in JobPhase if phase in RESIDENT_PHASES

@@ -115,6 +115,32 @@ class ResidentsSwitched(_Event, frozen=True, tag=True):
     started: tuple[tuple[JobId, float], ...] = ()
 
 
+class SwitchFailed(_Event, frozen=True, tag=True):
+    """Part of the answer to `SwitchResidents`: what could not be done; nobody was killed for it (G-12).
+
+    Attributes:
+        kept: jobs that did not stop: they run on, on their devices, and who was promised those gets others later.
+        not_started: jobs that did not start; they are as they were.
+    """
+
+    switch_id: int
+    kept: tuple[JobId, ...] = ()
+    not_started: tuple[JobId, ...] = ()
+    reason: str = ""
+
+
+class JobLearned(_Event, frozen=True, tag=True):
+    """What a job's client, or the lack of one, shows that it can do (DESIGN §5); before it a job counts as able to stop.
+
+    Attributes:
+        reason: why it cannot be suspended.
+    """
+
+    job_id: JobId
+    can_suspend: bool
+    reason: str = ""
+
+
 class TimerFired(_Event, frozen=True, tag=True):
     """Answer to `StartTimer`."""
 
@@ -174,6 +200,8 @@ Event = (
     | GangRefused
     | GangBroken
     | ResidentsSwitched
+    | SwitchFailed
+    | JobLearned
     | TimerFired
     | MinibatchesReached
     | JobFinished

@@ -25,11 +25,13 @@ from gandiva_core.messages.events import (
     JobFailed,
     JobFinished,
     JobKilled,
+    JobLearned,
     JobMoved,
     QueuesConfigured,
     ResidentsSwitched,
     ServerJoined,
     ServerLost,
+    SwitchFailed,
     TimerFired,
 )
 from gandiva_core.messages.policy import Decisions
@@ -83,11 +85,13 @@ class TimeSlice(msgspec.Struct, frozen=True):
                 return self._call(view, key.removeprefix(TURN))
             case ResidentsSwitched(stopped=stopped, started=started):
                 return self._answered(view, [*stopped, *started])
+            case SwitchFailed(kept=kept, not_started=not_started):
+                return self._answered(view, [(job_id, event.at_s) for job_id in kept + not_started])
             case GangCommitted(job_id=job_id) | JobAdopted(job=JobSpec(job_id=job_id)):
                 return self._joined(view, job_id)
             case JobFinished() | JobFailed() | JobKilled() | GangBroken() | GangRefused():
                 return self._look_everywhere(view)
-            case ServerLost() | ServerJoined() | JobMoved() | QueuesConfigured():
+            case ServerLost() | ServerJoined() | JobMoved() | QueuesConfigured() | JobLearned():
                 return self._look_everywhere(view)
         return _nothing()
 

@@ -160,6 +160,20 @@ class EngineMachine(RuleBasedStateMachine):
             )
         )
 
+    @precondition(lambda self: self.outside.switches)
+    @rule(number=NUMBERS)
+    def fail_switch(self, number: int) -> None:
+        """Nobody of it stops, and nobody starts (G-12)."""
+        switch = self.outside.switches.pop(number % len(self.outside.switches))
+        kept, not_started = switch.suspend, tuple(run.job_id for run in switch.run)
+        self.send(e.SwitchFailed(self.now_s, switch.switch_id, kept, not_started, "NO_BOUNDARY"))
+
+    @rule(number=NUMBERS, can_suspend=st.booleans())
+    def learn(self, number: int, can_suspend: bool) -> None:
+        """A job shows what it can do, at any time of its life."""
+        job_id = self.some_job(number, *JobPhase)
+        self.send(e.JobLearned(self.now_s, job_id, can_suspend))
+
     @precondition(lambda self: self.outside.timers)
     @rule(number=NUMBERS, late_s=st.sampled_from([0.0, 0.0, 5.0]))
     def fire_timer(self, number: int, late_s: float) -> None:
