@@ -8,7 +8,7 @@ OUT     ?= out/replay
 MVN     ?= mvn -B -ntp
 TRACE   ?= gandiva-9d
 
-JAVA_SOURCES := $(shell find yarn_plugin/src/main yarn_plugin/pom.xml -type f 2>/dev/null)
+JAVA_SOURCES := $(shell find yarn_plugin/src/main yarn_plugin/pom.xml nodemanager_agent/client -type f -not -name '*.pyc' 2>/dev/null)
 TYPED        := gandiva_core nodemanager_agent baselines yarn_plugin tests
 
 .DEFAULT_GOAL := help

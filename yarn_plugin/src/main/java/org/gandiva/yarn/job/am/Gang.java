@@ -1,0 +1,326 @@
+package org.gandiva.yarn.job.am;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import org.gandiva.yarn.job.JobKey;
+import org.gandiva.yarn.job.JobSpec;
+import org.gandiva.yarn.job.TaskType;
+
+/**
+ * The tasks of a job: which containers they have, what their ends mean, when all start again.
+ *
+ * <p>What is lost starts the whole gang again, in a new generation, from its last checkpoint: the
+ * others cannot go on without it. No silence ends a task: one that is suspended says nothing. Knows
+ * no YARN client and no clock. Not safe for threads: its owner calls it under one lock.
+ */
+final class Gang {
+  private final JobSpec spec;
+  private final Actions actions;
+  private final List<Slot> slots = new ArrayList<>();
+  private int latest = 1;
+  private int generation = 1;
+
+  /** Generation of those that warm up elsewhere; 0 while nobody moves. */
+  private int moving;
+
+  private int restarts;
+  private int failures;
+  private Ending ending;
+
+  Gang(JobSpec spec, Actions actions) {
+    this.spec = spec;
+    this.actions = actions;
+    for (TaskType type : spec.types()) {
+      for (int index = 0; index < type.instances(); index++) {
+        slots.add(new Slot(type, index, slots.size()));
+      }
+    }
+  }
+
+  List<Slot> slots() {
+    return Collections.unmodifiableList(slots);
+  }
+
+  int generation() {
+    return generation;
+  }
+
+  /** Returns the generation of those that warm up elsewhere; 0 while nobody moves. */
+  int moving() {
+    return moving;
+  }
+
+  int restarts() {
+    return restarts;
+  }
+
+  int failures() {
+    return failures;
+  }
+
+  boolean hasEnded() {
+    return ending != null;
+  }
+
+  /** Takes over what an earlier master left. */
+  void restore(int knownGeneration, int knownRestarts, int knownFailures) {
+    latest = knownGeneration;
+    generation = knownGeneration;
+    restarts = knownRestarts;
+    failures = knownFailures;
+  }
+
+  /** Asks for all containers that are missing. */
+  void start() {
+    for (Slot slot : slots) {
+      if (slot.place == null && !slot.isAsked && !slot.isDone) {
+        slot.isAsked = true;
+        actions.ask(slot);
+      }
+    }
+    actions.save();
+  }
+
+  /** A container of a task type has come. */
+  void allocated(TaskType type, Place place) {
+    for (Slot slot : slots) {
+      if (slot.type() == type && slot.isAsked && ending == null) {
+        slot.isAsked = false;
+        slot.place = place;
+        actions.withdraw(slot);
+        actions.save();
+        actions.launch(slot, place, generation, "");
+        return;
+      }
+    }
+    actions.release(place.containerId());
+  }
+
+  /** The container that a move asked for has come. */
+  void allocatedForMove(long moveId, Place place) {
+    for (Slot slot : slots) {
+      if (slot.moveId == moveId && slot.successor == null && slot.place != null) {
+        slot.successor = place;
+        actions.save();
+        actions.launch(slot, place, moving, slot.place.containerId());
+        return;
+      }
+    }
+    actions.release(place.containerId());
+  }
+
+  /**
+   * A task shall move.
+   *
+   * @return its slot, to ask a container for; null where it has ended or moves already
+   */
+  Slot move(String containerId, long moveId) {
+    Slot slot = holder(containerId);
+    if (slot == null || slot.moveId != 0 || ending != null) {
+      return null;
+    }
+    if (moving == 0) {
+      moving = ++latest;
+    }
+    slot.moveId = moveId;
+    return slot;
+  }
+
+  /** The scheduler wants a container back: the end of a move, or its abort, or a smaller job. */
+  void letGo(String containerId) {
+    for (Slot slot : slots) {
+      if (slot.movesTo(containerId)) {
+        actions.release(containerId);
+        stay(slot);
+        return;
+      }
+      if (slot.holds(containerId)) {
+        actions.release(containerId);
+        if (slot.successor != null) {
+          succeed(slot);
+        } else {
+          done(slot);
+        }
+        return;
+      }
+    }
+  }
+
+  /** A container ended, or never started. */
+  void completed(String containerId, int status) {
+    for (Slot slot : slots) {
+      if (slot.movesTo(containerId)) {
+        stay(slot);
+        return;
+      }
+      if (slot.holds(containerId)) {
+        ended(slot, status);
+        return;
+      }
+    }
+  }
+
+  /** A task said that its state lives on in the container it moved to. */
+  void movedAway(String containerId) {
+    Slot slot = holder(containerId);
+    if (slot != null && slot.successor != null) {
+      succeed(slot);
+    }
+  }
+
+  private void ended(Slot slot, int status) {
+    if (ending != null) {
+      return;
+    }
+    if (status == 0 && slot.successor != null) {
+      slot.isUndecided = true;
+      return;
+    }
+    if (status == 0) {
+      done(slot);
+    } else if (ContainerEnd.isLost(status)) {
+      restarts++;
+      again(slot, restarts <= spec.number(JobKey.RESTARTS_MAX), status, JobKey.RESTARTS_MAX);
+    } else {
+      failures++;
+      boolean may = slot.type().isTracked() && failures <= spec.number(JobKey.FAILURES_MAX);
+      again(slot, may, status, JobKey.FAILURES_MAX);
+    }
+  }
+
+  private void done(Slot slot) {
+    slot.isUndecided = false;
+    slot.moveId = 0;
+    slot.place = null;
+    slot.isDone = true;
+    actions.save();
+    endIfAllAreDone();
+  }
+
+  private void endIfAllAreDone() {
+    for (Slot slot : slots) {
+      if (slot.type().isTracked() && !slot.isDone) {
+        return;
+      }
+    }
+    finish(new Ending(0, "all tasks have ended well"));
+  }
+
+  private void again(Slot ended, boolean may, int status, JobKey limit) {
+    if (!may) {
+      String end = ended + " " + ContainerEnd.described(status);
+      String bound = spec.text(limit);
+      finish(new Ending(ContainerEnd.exitCode(status), end + "; " + limit.key() + " is " + bound));
+      return;
+    }
+    ended.place = null;
+    generation = ++latest;
+    moving = 0;
+    for (Slot slot : slots) {
+      drop(slot);
+    }
+    start();
+  }
+
+  private void drop(Slot slot) {
+    Place place = slot.place;
+    Place successor = slot.successor;
+    slot.place = null;
+    slot.successor = null;
+    slot.moveId = 0;
+    slot.isDone = false;
+    slot.isUndecided = false;
+    if (place != null) {
+      actions.release(place.containerId());
+    }
+    if (successor != null) {
+      actions.release(successor.containerId());
+    }
+  }
+
+  /** The task is from now on where it moved to. */
+  private void succeed(Slot slot) {
+    slot.place = slot.successor;
+    slot.successor = null;
+    slot.moveId = 0;
+    slot.isUndecided = false;
+    slot.hasMoved = true;
+    endMoves();
+    actions.save();
+  }
+
+  /** The move is off: where the task ended meanwhile, it has ended. */
+  private void stay(Slot slot) {
+    slot.successor = null;
+    slot.moveId = 0;
+    endMoves();
+    actions.save();
+    if (slot.isUndecided) {
+      done(slot);
+    }
+  }
+
+  /**
+   * Once nobody moves any more: who has arrived is of the new generation, and so are the others.
+   */
+  private void endMoves() {
+    boolean hasMoved = false;
+    for (Slot slot : slots) {
+      if (slot.moveId != 0) {
+        return;
+      }
+      hasMoved |= slot.hasMoved;
+    }
+    for (Slot slot : slots) {
+      slot.hasMoved = false;
+    }
+    generation = hasMoved ? moving : generation;
+    moving = 0;
+  }
+
+  private void finish(Ending found) {
+    if (ending == null) {
+      ending = found;
+      actions.finish(found);
+    }
+  }
+
+  private Slot holder(String containerId) {
+    for (Slot slot : slots) {
+      if (slot.holds(containerId)) {
+        return slot;
+      }
+    }
+    return null;
+  }
+
+  /** Returns all containers that it has. */
+  List<String> containers() {
+    List<String> containers = new ArrayList<>();
+    for (Slot slot : slots) {
+      if (slot.place != null) {
+        containers.add(slot.place.containerId());
+      }
+      if (slot.successor != null) {
+        containers.add(slot.successor.containerId());
+      }
+    }
+    return containers;
+  }
+
+  /** Returns whether a container is one of its own, now. */
+  boolean has(String containerId) {
+    return slotOf(containerId) != null;
+  }
+
+  /** Returns the slot that a container serves, or warms up for; null for none. */
+  Slot slotOf(String containerId) {
+    for (Slot slot : slots) {
+      if (slot.holds(containerId) || slot.movesTo(containerId)) {
+        return slot;
+      }
+    }
+    return null;
+  }
+}

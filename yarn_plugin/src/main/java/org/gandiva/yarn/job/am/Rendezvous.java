@@ -1,0 +1,92 @@
+package org.gandiva.yarn.job.am;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.HashMap;
+import java.util.Map;
+import org.gandiva.yarn.job.TaskType;
+
+/**
+ * Where the tasks of a generation find each other: each registers an address on which it holds a
+ * port, and all are told once all have. Two containers never register one address (B05).
+ */
+final class Rendezvous {
+  private static final ObjectMapper JSON = new ObjectMapper();
+  private static final int PORT_MAX = 65_535;
+
+  private final Gang gang;
+  private final Map<String, String> addresses = new HashMap<>();
+
+  Rendezvous(Gang gang) {
+    this.gang = gang;
+  }
+
+  /**
+   * A task is there.
+   *
+   * @return null where it was taken, else why not
+   */
+  String register(String containerId, String host, int port, int generation) {
+    Slot slot = gang.slotOf(containerId);
+    if (slot == null || !isCurrent(generation)) {
+      return "container " + containerId + " of generation " + generation + " is none of this job's";
+    }
+    if (host.isEmpty() || port < 1 || port > PORT_MAX) {
+      return "address " + host + ":" + port + " is none";
+    }
+    String address = host + ":" + port;
+    for (Map.Entry<String, String> other : addresses.entrySet()) {
+      if (other.getValue().equals(address)
+          && !other.getKey().equals(containerId)
+          && gang.has(other.getKey())) {
+        return "address " + address + " is another task's: hold another port";
+      }
+    }
+    addresses.put(containerId, address);
+    return null;
+  }
+
+  /**
+   * Who is where; not ready before all tasks that have not ended are.
+   *
+   * @return null for a generation that is over
+   */
+  ObjectNode answer(int generation) {
+    if (!isCurrent(generation)) {
+      return null;
+    }
+    addresses.keySet().removeIf(container -> !gang.has(container));
+    boolean isMove = generation == gang.moving();
+    ObjectNode answer = JSON.createObjectNode().put("generation", generation);
+    ObjectNode cluster = JSON.createObjectNode();
+    for (Slot slot : gang.slots()) {
+      if (slot.isDone) {
+        continue;
+      }
+      Place place = isMove && slot.moveId != 0 ? slot.successor : slot.place;
+      String address = place == null ? null : addresses.get(place.containerId());
+      if (address == null) {
+        return answer.put("ready", false);
+      }
+      String type = slot.type().name();
+      ArrayNode list = (ArrayNode) cluster.get(type);
+      (list == null ? cluster.putArray(type) : list).add(address);
+    }
+    ArrayNode workers = cluster.withArray(TaskType.WORKER);
+    answer.put("ready", workers.size() > 0).put("world_size", workers.size());
+    if (workers.size() > 0) {
+      String master = workers.get(0).asText();
+      int colon = master.lastIndexOf(':');
+      answer.put("master_addr", master.substring(0, colon));
+      answer.put("master_port", Integer.parseInt(master.substring(colon + 1)));
+    }
+    answer.set("workers", workers);
+    answer.set("cluster", cluster);
+    return answer;
+  }
+
+  private boolean isCurrent(int generation) {
+    return generation > 0 && (generation == gang.generation() || generation == gang.moving());
+  }
+}

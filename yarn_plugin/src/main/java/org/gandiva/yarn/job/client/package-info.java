@@ -1,0 +1,2 @@
+/** The submission client: {@code yarn jar gandiva-client.jar}. */
+package org.gandiva.yarn.job.client;

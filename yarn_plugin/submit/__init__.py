@@ -1,0 +1,1 @@
+"""`gandiva submit`: a training job to a cluster, followed to its end."""
