@@ -64,6 +64,17 @@ def test_a_gang_of_two_meets_on_addresses_of_its_nodes(live: Live, tmp_path: Pat
     assert "127.0.0.1" in said[0], "the node's own address"
 
 
+def test_under_the_launcher_a_gang_has_what_torch_wants_to_know(live: Live) -> None:
+    """The in-job client comes with the jar: nothing is installed on a node. Here no agent is."""
+    command = 'echo "$RANK $WORLD_SIZE $LOCAL_RANK $MASTER_ADDR:$MASTER_PORT"'
+    job = submit(live, "launched", command, "gandiva.job.worker.instances=2")
+    assert job.wait() == 0, (job.progress(), job.logs("stderr"))
+    said = [line.split() for line in job.logs()]
+    assert sorted(words[:3] for words in said) == [["0", "2", "0"], ["1", "2", "0"]]
+    assert said[0][3] == said[1][3], "one address, a node's own"
+    assert said[0][3].startswith("127.0.0.1")
+
+
 def test_a_lost_worker_starts_its_gang_again_and_fails_nothing(live: Live, tmp_path: Path) -> None:
     """B03: the application's attempts stay what they were."""
     done = tmp_path / "done"

@@ -42,13 +42,18 @@ final class CoreOrders {
         return overSubscription.setHeight(effect);
       case "explain":
         return scheduler.explanations().explain(effect);
+      case "ask_move":
+        return scheduler.messages().askMove(effect);
+      case "let_go":
+        return scheduler.messages().letGo(effect);
       case "agent_reported":
         return scheduler.recoveryHold().agentReported(scheduler, effect);
       default:
         throw ProtocolException.badRequest(
             "op: found "
                 + Json.shown(op)
-                + ", expected commit_gang, release_gang, set_height, explain or agent_reported");
+                + ", expected commit_gang, release_gang, set_height, explain, ask_move, let_go or"
+                + " agent_reported");
     }
   }
 

@@ -6,6 +6,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.yarn.api.records.ApplicationAttemptId;
@@ -56,6 +57,7 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
   private final AtomicLong ownErrors = new AtomicLong();
   private final GangCommitter committer = new GangCommitter(this, gate, writeLock);
   private final Explanations explanations = new Explanations(this);
+  private final MasterMessages messages = new MasterMessages(this);
   private EventQueue events;
   private GandivaGateway gateway;
   private SchedulerEvents translation;
@@ -168,18 +170,9 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
       List<String> blacklistAdditions,
       List<String> blacklistRemovals,
       ContainerUpdates updates) {
-    if (getApplicationAttempt(attempt) == null) {
-      // Unknown or gone, as super will say: no gate is kept for it.
-      return super.allocate(
-          attempt,
-          asks,
-          schedulingRequests,
-          releases,
-          blacklistAdditions,
-          blacklistRemovals,
-          updates);
-    }
-    Lock shared = gate.shared(attempt);
+    // Unknown or gone, as super will say: no gate is kept for it.
+    boolean isKnown = getApplicationAttempt(attempt) != null;
+    Lock shared = isKnown ? gate.shared(attempt) : new ReentrantLock();
     shared.lock();
     try {
       return super.allocate(
@@ -356,6 +349,10 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
     return explanations;
   }
 
+  MasterMessages messages() {
+    return messages;
+  }
+
   RecoveryHold recoveryHold() {
     return recoveryHold;
   }
@@ -363,6 +360,7 @@ public class GandivaScheduler extends CapacityScheduler implements Substrate {
   /** Forgets what is kept for an attempt that ended. */
   void forget(ApplicationAttemptId attempt) {
     gate.forget(attempt);
+    messages.forget(attempt);
     guard.forget(attempt.getApplicationId());
   }
 

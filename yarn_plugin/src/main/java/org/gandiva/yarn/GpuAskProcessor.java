@@ -82,6 +82,9 @@ public final class GpuAskProcessor implements ApplicationMasterServiceProcessor 
       refused = takeRefused(scheduler, request);
     }
     next.allocate(attempt, request, response);
+    if (current instanceof GandivaScheduler) {
+      ((GandivaScheduler) current).messages().deliver(attempt, response);
+    }
     if (!refused.isEmpty()) {
       ApplicationMasterServiceUtils.addToUpdateContainerErrors(response, refused);
     }
