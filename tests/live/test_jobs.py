@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.live.jobs import MEET, Submitted, python, submit, until
+from tests.live.jobs import MEET, SMALL, Submitted, python, submit, until
 from tests.live.shells import Live, brought_up
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]  # JVMs
@@ -148,6 +150,27 @@ def test_what_the_cluster_cannot_serve_is_one_line(live: Live) -> None:
         "error: gandiva.job.worker.gpus: found 3, expected at most 2, "
         "the largest container of this cluster\n" in job.progress()
     )
+
+
+@pytest.mark.parametrize("place", ["state-dir", "conf-dir"])
+def test_gandiva_submit_follows_a_job_to_its_end(live: Live, place: str, tmp_path: Path) -> None:
+    (tmp_path / "say.py").write_text("import sys\nprint('in', sys.argv[1])\nsys.exit(7)\n")
+    folder = {"state-dir": live.folder.path, "conf-dir": live.folder.conf}[place]
+    words = ["import typer; from yarn_plugin.submit.command import submit; typer.run(submit)"]
+    words += [f"--{place}", str(folder), "--src-dir", str(tmp_path), "--python", sys.executable]
+    words += [word for setting in (*SMALL, BARE) for word in ("--conf", setting)]
+    job = subprocess.run(
+        [sys.executable, "-c", *words, "--", "say.py", "a b"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert job.returncode == 7, job.stderr
+    assert " INFO " not in job.stderr
+    app = job.stdout.strip()
+    (said,) = live.folder.logs.glob(f"node-*-containers/{app}/container_*_000002/stdout")
+    assert said.read_text() == "in a b\n"
 
 
 def workers(job: Submitted) -> list[psutil.Process]:

@@ -28,6 +28,7 @@ _FLAGS = (
 )
 _RM_CLASS = "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager"
 _NODE_CLASS = "org.apache.hadoop.yarn.server.nodemanager.NodeManager"
+RUN_JAR = "org.apache.hadoop.util.RunJar"
 _TOOLS = {
     "application": "org.apache.hadoop.yarn.client.cli.ApplicationCLI application",
     "app": "org.apache.hadoop.yarn.client.cli.ApplicationCLI application",
@@ -36,11 +37,13 @@ _TOOLS = {
     "queue": "org.apache.hadoop.yarn.client.cli.QueueCLI",
     "logs": "org.apache.hadoop.yarn.client.cli.LogsCLI",
     "rmadmin": "org.apache.hadoop.yarn.client.cli.RMAdminCLI",
-    "jar": "org.apache.hadoop.util.RunJar",
+    "jar": RUN_JAR,
 }
 _RM_HEAP_MIB = 512
 _NODE_HEAP_MIB = 256
 _TOOL_HEAP_MIB = 256
+TOOL_FLAGS = (*_FLAGS, f"-Xmx{_TOOL_HEAP_MIB}m")
+"""For a command of Hadoop's without its scripts."""
 
 
 def class_path(target: Path = TARGET_DIR) -> str:
