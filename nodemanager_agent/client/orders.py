@@ -368,7 +368,11 @@ def _environment(order: Message) -> Dict[str, str]:
 
 
 def _devices(order: Message) -> Dict[str, str]:
-    """CUDA_VISIBLE_DEVICES is always set: without devices it is empty, and nobody takes what is not theirs."""
+    """CUDA_VISIBLE_DEVICES is always set: without devices it is empty, and nobody takes what is not theirs.
+
+    On the CPU torch's large allocations are to be huge pages: it halves the time of a resume, whose cost is new pages.
+    """
     uuids = [str(each) for each in order.get("uuids") or []]
     visible = ",".join(each for each in uuids if each.startswith(("GPU-", "MIG-")))
-    return {"CUDA_VISIBLE_DEVICES": visible, **_environment(order)}
+    huge = {} if visible else {"THP_MEM_ALLOC_ENABLE": "1"}
+    return {"CUDA_VISIBLE_DEVICES": visible, **huge, **_environment(order)}

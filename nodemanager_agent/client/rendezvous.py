@@ -6,11 +6,12 @@ import socket
 import time
 import urllib.error
 import urllib.request
-from typing import Any, Callable, Dict, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional
 
 TOKEN_FILE = "gandiva-am.token"
 _POLL_S = 0.3
 _CALL_S = 10.0
+_PORTS_MAX = 4
 
 
 class NoRendezvous(Exception):  # noqa: N818 - what happened
@@ -54,19 +55,10 @@ def meet(
     Raises:
         NoRendezvous: refused, or given up.
     """
-    rank = _number(environment, "GANDIVA_RANK", 0)
     generation = _number(environment, "GANDIVA_GENERATION", 0)
     master = _Master(environment["GANDIVA_AM_URL"], _token())
-    port = HeldPort()
+    port = _registered(master, environment, generation, may_wait)
     try:
-        worker = {
-            "rank": rank,
-            "host": environment.get("NM_HOST") or socket.gethostname(),
-            "port": port.number,
-            "container_id": environment.get("CONTAINER_ID", ""),
-            "generation": generation,
-        }
-        master.call("/register", worker, may_wait)
         path = "/rendezvous?generation={}".format(generation)
         answer = master.call(path, None, may_wait)
         while not answer.get("ready"):
@@ -76,7 +68,38 @@ def meet(
             answer = master.call(path, None, may_wait)
     finally:
         port.let_go()
-    return _environment(answer, rank, environment.get("GANDIVA_JOB_TYPE", ""))
+    return _environment(answer, environment)
+
+
+def _registered(
+    master: "_Master",
+    environment: Mapping[str, str],
+    generation: int,
+    may_wait: Callable[[], bool],
+) -> HeldPort:
+    """A port that is ours and that no other worker of the job has named (case B05)."""
+    refused: List[HeldPort] = []
+    try:
+        while True:
+            port = HeldPort()
+            worker = {
+                "rank": _number(environment, "GANDIVA_RANK", 0),
+                "host": environment.get("NM_HOST") or socket.gethostname(),
+                "port": port.number,
+                "container_id": environment.get("CONTAINER_ID", ""),
+                "generation": generation,
+            }
+            try:
+                master.call("/register", worker, may_wait)
+            except NoRendezvous:
+                refused.append(port)
+                if len(refused) == _PORTS_MAX:
+                    raise
+            else:
+                return port
+    finally:
+        for port in refused:
+            port.let_go()
 
 
 class _Master:
@@ -109,22 +132,26 @@ class _Master:
             time.sleep(_POLL_S)
 
 
-def _environment(answer: Mapping[str, Any], rank: int, kind: str) -> Dict[str, str]:
+def _environment(answer: Mapping[str, Any], environment: Mapping[str, str]) -> Dict[str, str]:
+    rank = environment.get("GANDIVA_RANK", "0")
     try:
         found = {
             "MASTER_ADDR": str(answer["master_addr"]),
             "MASTER_PORT": str(int(answer["master_port"])),
-            "RANK": str(rank),
+            "RANK": rank,
             "WORLD_SIZE": str(int(answer["world_size"])),
+            "LOCAL_RANK": "0",
+            "LOCAL_WORLD_SIZE": "1",
         }
     except (KeyError, TypeError, ValueError) as error:
         raise NoRendezvous("an answer without {}".format(error)) from error
-    found["LOCAL_RANK"] = "0"
-    found["LOCAL_WORLD_SIZE"] = "1"
-    workers = answer.get("workers")
-    if kind == "tensorflow" and isinstance(workers, list):
-        task = {"type": "worker", "index": rank}
-        found["TF_CONFIG"] = json.dumps({"cluster": {"worker": workers}, "task": task})
+    if environment.get("GANDIVA_JOB_TYPE") == "tensorflow":
+        cluster = answer.get("cluster") or {"worker": answer.get("workers") or []}
+        task = {
+            "type": environment.get("GANDIVA_TASK_TYPE", "worker"),
+            "index": int(environment.get("GANDIVA_TASK_INDEX", rank)),
+        }
+        found["TF_CONFIG"] = json.dumps({"cluster": cluster, "task": task})
     return found
 
 

@@ -16,6 +16,8 @@ import torch
 from nodemanager_agent.client.ring import Memory
 
 _PAGE = mmap.PAGESIZE
+_POPULATE = 23
+"""MADV_POPULATE_WRITE: map all pages now."""
 
 
 class HostBuffer:
@@ -69,9 +71,9 @@ class CpuDevice:
 
     def __init__(self) -> None:
         try:
-            self._trim: Any = ctypes.CDLL("libc.so.6").malloc_trim
-        except (OSError, AttributeError):
-            self._trim = None
+            self._libc: Any = ctypes.CDLL("libc.so.6")
+        except OSError:  # another libc: nothing to trim
+            self._libc = None
 
     def holds(self, storage: Any) -> bool:
         """Whether a storage is device memory that can be given back."""
@@ -91,15 +93,20 @@ class CpuDevice:
             pages = mmap.mmap(file, size)
         finally:
             os.close(file)
-        return torch.frombuffer(pages, dtype=torch.uint8)
+        host = torch.frombuffer(pages, dtype=torch.uint8)
+        if (
+            self._libc is not None
+        ):  # without the interpreter's lock; an older kernel does it at the first copy
+            self._libc.madvise(ctypes.c_void_p(host.data_ptr()), ctypes.c_size_t(size), _POPULATE)
+        return host
 
     def synchronize(self) -> None:
         """Wait for the device."""
 
     def empty(self) -> None:
         """Give the allocator's pool back."""
-        if self._trim is not None:
-            self._trim(0)
+        if self._libc is not None:
+            self._libc.malloc_trim(0)
 
     def used(self) -> int:
         """Bytes of memory that are taken, as measured, by tensors or not."""
