@@ -93,7 +93,7 @@ format: dev ## put every Python file into the common format
 thorough: plugin dev ## everything in full length (hours)
 	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest --durations=20 --timeout=3600
 
-bench: env plugin ## the benchmarks behind docs/BENCHMARKS.md
+bench: env env-jobs plugin ## the benchmarks behind docs/BENCHMARKS.md
 	$(BIN)/gandiva bench all --out out/bench --document docs/BENCHMARKS.md
 
 dist: dev plugin ## wheel and source archive in dist/
