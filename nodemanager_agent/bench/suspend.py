@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +18,6 @@ from typing import Any
 
 import msgspec
 
-from gandiva_core.cli.benchmarks.results import Cell, Row, Say
 from gandiva_core.model.errors import InputError
 from nodemanager_agent.client.wire import Line
 
@@ -26,6 +25,10 @@ AIM_RATIO = 1.0
 """Both ratios are to stay below this: 1.5 plain copies of the same bytes, and one mini-batch."""
 
 _LIMIT_S = 120.0
+
+Cell = int | float | str
+Row = Mapping[str, Cell]
+"""As `gandiva bench` wants it: column to value."""
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -77,7 +80,7 @@ class Node:
             self.minibatch_s = message.get("minibatch_s") or self.minibatch_s
 
 
-def run(*, is_quick: bool, say: Say) -> Sequence[Row]:
+def run(*, is_quick: bool, say: Callable[[str], None]) -> Sequence[Row]:
     """Suspend and resume of a PyTorch process by the size of its state, from the agent's order to its answer.
 
     `copy_s`: a plain copy of the same bytes by the same process, the median of five. `suspend_s` and `resume_s`:
@@ -93,7 +96,7 @@ def run(*, is_quick: bool, say: Say) -> Sequence[Row]:
     return [_row(mib, plan, say) for mib in plan.state_mib]
 
 
-def _row(mib: int, plan: Plan, say: Say) -> Row:
+def _row(mib: int, plan: Plan, say: Callable[[str], None]) -> Row:
     say(f"suspend: {mib} MiB")
     with (
         tempfile.TemporaryDirectory(prefix="gandiva-bench-") as folder,
