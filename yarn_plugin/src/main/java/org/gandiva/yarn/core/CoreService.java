@@ -30,7 +30,7 @@ public final class CoreService {
   private boolean isManaged;
   private BridgeServer bridge;
   private OwnToken ownToken;
-  private volatile CoreProcess child;
+  private volatile ChildProcess child;
   private volatile String problem = "";
 
   /** Creates the service of a scheduler; nothing runs yet. */
@@ -71,12 +71,12 @@ public final class CoreService {
         tokenFile = Paths.get(settings.tokenFile());
       }
       openBridge(settings, tokenFile);
-      String confDir = CoreCommand.confDir(conf, System.getenv());
+      String confDir = ChildEnvironment.confDir(conf, System.getenv());
       CoreCommand command =
           new CoreCommand(settings.corePython(), bridge.port(), tokenFile, folder, confDir);
       RotatedLog output =
           new RotatedLog(folder.resolve("core.log"), OUTPUT_BYTES_MAX, OUTPUT_FILES_MAX);
-      child = new CoreProcess(command, output, watch::silentMs);
+      child = new ChildProcess(command, output, watch::silentMs);
       child.start();
     } catch (IOException e) {
       problem = e.getMessage();
@@ -149,7 +149,7 @@ public final class CoreService {
    * @param id what its hello says; empty where it was not started by us
    */
   public void admit(String id) throws ProtocolException {
-    CoreProcess managed = child;
+    ChildProcess managed = child;
     if (managed != null && !managed.id().equals(id)) {
       throw new ProtocolException(
           "MANAGED",
@@ -176,13 +176,13 @@ public final class CoreService {
 
   /** Returns how often the managed core was started again. */
   public long restarts() {
-    CoreProcess managed = child;
+    ChildProcess managed = child;
     return managed == null ? 0 : managed.restarts();
   }
 
   /** Returns why the managed core is down for longer, in one line; empty where it is not. */
   public String alarm() {
-    CoreProcess managed = child;
+    ChildProcess managed = child;
     return managed != null && managed.isDown() ? managed.lastEnd() : problem;
   }
 }

@@ -15,7 +15,7 @@ import org.slf4j.LoggerFactory;
  * Output of a process in files of bounded size: NAME, NAME.1, NAME.2 …, the last dropped. A disk
  * that is full loses output and stops nobody.
  */
-final class RotatedLog {
+public final class RotatedLog {
   private static final Logger LOG = LoggerFactory.getLogger(RotatedLog.class);
   private static final int LINE_LENGTH_MAX = 300;
 
@@ -26,7 +26,8 @@ final class RotatedLog {
   private volatile String lastLine = "";
   private boolean hasFailed;
 
-  RotatedLog(Path file, long bytesMax, int filesMax) {
+  /** Creates it; the file comes to be with the first output. */
+  public RotatedLog(Path file, long bytesMax, int filesMax) {
     this.file = file;
     this.bytesMax = bytesMax;
     this.filesMax = filesMax;
@@ -83,7 +84,7 @@ final class RotatedLog {
       hasFailed = false;
     } catch (IOException e) {
       if (!hasFailed) {
-        LOG.warn("Output of Gandiva's core is lost: {}", e.toString());
+        LOG.warn("Output is lost: {}", e.toString());
       }
       hasFailed = true;
     }

@@ -318,7 +318,7 @@ class CoreServiceTest {
     environment.put("GANDIVA_PYTHONPATH", "/work");
     environment.put("GANDIVA_QUANTUM_MS", "1");
     environment.put("AWS_SECRET_ACCESS_KEY", "x");
-    assertThat(CoreCommand.scrubbed(environment))
+    assertThat(ChildEnvironment.scrubbed(environment))
         .containsOnly(entry("PYTHONPATH", "/work"), entry("GANDIVA_QUANTUM_MS", "1"));
   }
 }

@@ -7,31 +7,30 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
-import org.gandiva.yarn.GandivaConfiguration;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The core as a child of the ResourceManager: started, watched, started again. All of it happens on
- * threads of its own; starting and stopping return at once.
+ * A Python process as a child of a daemon of Hadoop's: started, watched, started again. All of it
+ * happens on threads of its own; starting and stopping return at once.
  */
-final class CoreProcess implements AutoCloseable {
-  private static final Logger LOG = LoggerFactory.getLogger(CoreProcess.class);
+public final class ChildProcess implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(ChildProcess.class);
   private static final long LOOK_MS = 200;
   private static final long GRACE_S = 10;
 
-  /** A core that makes no call for so long hangs for good: it is ended and started again. */
+  /** One that makes no call for so long hangs for good: it is ended and started again. */
   private static final long HUNG_MS = TimeUnit.MINUTES.toMillis(1);
 
   private static final SecureRandom RANDOM = new SecureRandom();
 
-  private final CoreCommand command;
+  private final ChildCommand command;
   private final RotatedLog output;
   private final LongSupplier silentMs;
   private final RestartPolicy policy = new RestartPolicy();
   private final AtomicLong starts = new AtomicLong();
   private final CountDownLatch stopping = new CountDownLatch(1);
-  private final Thread supervisor = new Thread(this::supervise, "gandiva-core-supervisor");
+  private final Thread supervisor = new Thread(this::supervise, "gandiva-supervisor");
 
   private volatile String id = "";
   private volatile String lastEnd = "";
@@ -40,15 +39,16 @@ final class CoreProcess implements AutoCloseable {
   /**
    * Creates the child's keeper.
    *
-   * @param silentMs how long ago the core's last call began
+   * @param silentMs how long ago the child's last call began; 0 where it makes none
    */
-  CoreProcess(CoreCommand command, RotatedLog output, LongSupplier silentMs) {
+  public ChildProcess(ChildCommand command, RotatedLog output, LongSupplier silentMs) {
     this.command = command;
     this.output = output;
     this.silentMs = silentMs;
   }
 
-  void start() {
+  /** Starts the child, and keeps it running. */
+  public void start() {
     supervisor.setDaemon(true);
     supervisor.start();
   }
@@ -102,13 +102,14 @@ final class CoreProcess implements AutoCloseable {
     long pauseS = TimeUnit.MILLISECONDS.toSeconds(pauseMs);
     if (policy.isDown()) {
       LOG.error(
-          "Gandiva's core is down: it ended {} times within ten minutes, the last time: {};"
+          "{} is down: it ended {} times within ten minutes, the last time: {};"
               + " tried again in {} s",
+          command.what(),
           RestartPolicy.ENDS_MAX,
           lastEnd,
           pauseS);
     } else {
-      LOG.warn("Gandiva's core ended: {}; started again in {} s", lastEnd, pauseS);
+      LOG.warn("{} ended: {}; started again in {} s", command.what(), lastEnd, pauseS);
     }
     stopping.await(pauseMs, TimeUnit.MILLISECONDS);
   }
@@ -121,9 +122,9 @@ final class CoreProcess implements AutoCloseable {
     } catch (IOException | RuntimeException e) {
       return String.format(
           "%s: found \"%s\", which cannot be run (%s), expected an interpreter with gandiva",
-          GandivaConfiguration.CORE_PYTHON, command.python(), e.getMessage());
+          command.pythonKey(), command.python(), e.getMessage());
     }
-    Thread pump = new Thread(() -> pump(child), "gandiva-core-output");
+    Thread pump = new Thread(() -> pump(child), "gandiva-output");
     pump.setDaemon(true);
     pump.start();
     String reason = "";
@@ -158,7 +159,8 @@ final class CoreProcess implements AutoCloseable {
     try {
       output.copy(child.getInputStream());
     } catch (IOException e) {
-      LOG.debug("The output of Gandiva's core ended", e); // As it does when the child is killed.
+      LOG.debug(
+          "The output of {} ended", command.what(), e); // As it does when the child is killed.
     }
   }
 
