@@ -5,15 +5,17 @@ data loaders) never meets a lock of ours. Nothing here raises into the training 
 """
 
 import os
-import select
 import sys
+import tempfile
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from collections import deque
+from typing import Any, Callable, Deque, Dict, Optional
 
+from nodemanager_agent.client import peers
 from nodemanager_agent.client.continuity import Fingerprint
-from nodemanager_agent.client.ring import Memory, StepRing
+from nodemanager_agent.client.framework import Figures, Framework, Limits, Message, Refusal
+from nodemanager_agent.client.ring import RingReader, StepRing
 from nodemanager_agent.client.signals import DeferredSignals
-from nodemanager_agent.client.wire import LAUNCHER_SOCKET, Line, WireError, start_ticks
 
 VIRTUAL_STEP_S = "GANDIVA_VIRTUAL_STEP_S"
 """Environment: a mini-batch takes no less than this, so that many jobs share few cores as they would devices (C-8)."""
@@ -22,81 +24,6 @@ _LOOK_S = 1.0
 """Between two looks at device memory."""
 
 _ORDERS = ("suspend", "save")
-Message = Dict[str, Any]
-Figures = Dict[str, float]
-
-
-class Refusal(Exception):  # noqa: N818 - it is an answer
-    """Why something was not done: a code and a sentence. The rank is as it was before."""
-
-    def __init__(self, code: str, detail: str) -> None:
-        super().__init__(detail)
-        self.code = code
-        self.detail = detail
-
-
-class Limits(NamedTuple):
-    """What a rank can do; `reason` says why not."""
-
-    methods: List[str]
-    can_pack: bool = True
-    can_move: bool = False
-    can_resize: bool = False
-    reason: str = ""
-
-
-class Framework:
-    """What a framework's hook does for `Rank`; this one has no device memory and is alone."""
-
-    name = "none"
-    rank = 0
-    world_size = 1
-
-    def limits(self) -> Limits:
-        """What can be done with this process; asked again after each mini-batch that may have changed it."""
-        return Limits([])
-
-    def offload(self) -> Figures:
-        """Copy what lies in device memory to the host and give the memory back.
-
-        Raises:
-            Refusal: it could not be done; everything is on the device as before.
-        """
-        raise Refusal("NOT_SUSPENDABLE", "no framework")
-
-    def reload(self) -> Figures:
-        """Bring it back, at the same identities.
-
-        Raises:
-            Refusal: there is no room on the device; the state stays on the host.
-        """
-        return {}
-
-    def fingerprint(self, minibatches: int) -> Fingerprint:
-        """Where this process stands now."""
-        return Fingerprint(minibatches, "", "", "")
-
-    def repair(self) -> bool:
-        """Put back what the last `offload` recorded; False where it is not there any more."""
-        return False
-
-    def let_go(self) -> None:
-        """What came back is checked: the host's copy may go."""
-
-    def memory(self) -> Optional[Memory]:
-        """Device memory at this boundary; None for not known."""
-        return None
-
-    def agree(self, is_wanted: bool) -> bool:
-        """Called once a boundary by every rank of a gang: whether all of them stop at this one."""
-        return is_wanted
-
-    def settle(self, is_stopped: bool) -> bool:
-        """All ranks have come to this stop: whether every one of them could."""
-        return is_stopped
-
-    def regather(self) -> None:
-        """Wait until all ranks have resumed."""
 
 
 class Rank:
@@ -111,7 +38,9 @@ class Rank:
         self.framework = framework
         self.minibatches = 0
         self.handlers: Dict[str, Callable[[Message], Figures]] = {}
-        self._line: Optional[Line] = None
+        self._peer: Any = None
+        self._inbox: Deque[Message] = deque()
+        self._reader: Optional[RingReader] = None
         self._ring: Optional[StepRing] = None
         self._pid = os.getpid()
         self._is_joined = False
@@ -126,7 +55,7 @@ class Rank:
 
     def boundary(self, begin: Callable[[], None] = lambda: None) -> None:
         """A mini-batch is done; `begin` is called first. Returns when the next may begin, which may be hours later."""
-        if os.getpid() != self._pid or not os.environ.get(LAUNCHER_SOCKET):
+        if os.getpid() != self._pid or not peers.is_managed():
             return
         if self._is_off:
             return
@@ -141,45 +70,40 @@ class Rank:
             self._is_off = True
 
     def join(self, is_warm: bool = False) -> None:
-        """Dial the launcher, once; a second call says what has changed since."""
-        path = os.environ.get(LAUNCHER_SOCKET)
-        if not path or os.getpid() != self._pid:
+        """Find the peer, once; a second call says what has changed since."""
+        if not peers.is_managed() or os.getpid() != self._pid:
             return
         if not self._is_joined:
             self._is_joined = True
             try:
-                self._ring = StepRing(
-                    os.path.join(os.path.dirname(path), "ring-{}".format(self._pid))
-                )
-                self._line = Line.dial(path)
+                self._peer = peers.dial()
+                self._open_ring(self._peer.folder)
             except OSError as error:
-                _complain("no launcher at {}: {}".format(path, error))
+                _complain("nobody to join: {}".format(error))
                 return
         self._limits = self.framework.limits()
-        self._send(
-            "join",
-            pid=self._pid,
-            start_ticks=start_ticks(self._pid),
-            rank=self.framework.rank,
-            world_size=self.framework.world_size,
-            local_world_size=int(os.environ.get("LOCAL_WORLD_SIZE") or 1),
-            framework=self.framework.name,
-            ring=self._ring.path if self._ring else None,
-            is_warm=is_warm,
-            **self._limits._asdict(),
-        )
-
-    def receive(self) -> Optional[Message]:
-        """Wait for the launcher's next message; None where it is gone. For a process that warmed up."""
-        if self._line is None:
-            return None
-        try:
-            message = self._line.read()
-        except (OSError, WireError):
-            message = None
-        if message is None:
+        facts = {
+            "rank": self.framework.rank,
+            "world_size": self.framework.world_size,
+            "local_world_size": int(os.environ.get("LOCAL_WORLD_SIZE") or 1),
+            "framework": self.framework.name,
+            "ring": self._ring.path if self._ring else None,
+            "is_warm": is_warm,
+        }
+        if self._peer is not None and not self._peer.introduce({**facts, **self._limits._asdict()}):
             self.leave()
-        return message
+
+    def receive(self, ends_s: Optional[float] = None) -> Optional[Message]:
+        """Wait for the peer's next message; None after the time on the monotonic clock, or where the peer is gone."""
+        while self._peer is not None:
+            if self._inbox:
+                return self._inbox.popleft()
+            left_s = None if ends_s is None else ends_s - time.monotonic()
+            if left_s is not None and left_s <= 0:
+                return None
+            self._peer.wait(left_s)
+            self._fetch()
+        return None
 
     def answer(self, message: Message, figures: Figures) -> None:
         """Say that something asked for is done."""
@@ -210,9 +134,9 @@ class Rank:
 
     def leave(self) -> None:
         """Close the line; the process goes on by itself."""
-        if self._line is not None:
-            self._line.close()
-            self._line = None
+        if self._peer is not None:
+            self._peer.close()
+            self._peer = None
 
     # ------------------------------------------------------------------ at a boundary
 
@@ -230,7 +154,7 @@ class Rank:
         self._ended_s = time.monotonic()
 
     def _look(self, now_s: float) -> None:
-        if self._line is None or now_s - self._looked_s < _LOOK_S:
+        if self._peer is None or now_s - self._looked_s < _LOOK_S:
             return
         self._looked_s = now_s
         memory = self.framework.memory()
@@ -238,6 +162,7 @@ class Rank:
             self._ring.remember(memory)
         if self.framework.limits() != self._limits:
             self.join()
+        self._peer.report("running", self._reader)
 
     def _pace(self, due_s: float) -> None:
         """Sleep out a virtual device's step; a rank that is alone stops meanwhile, and sleeps the rest after."""
@@ -245,19 +170,24 @@ class Rank:
             left_s = due_s - time.monotonic()
             if left_s <= 0:
                 return
-            if self._line is None or self.framework.world_size > 1:
+            if self._peer is None or self.framework.world_size > 1:
                 time.sleep(left_s)
-            elif select.select([self._line], [], [], left_s)[0]:
-                self._attend()
-                if self._order is not None:
-                    due_s += self._hold()
+                continue
+            self._peer.wait(left_s)
+            self._attend()
+            if self._order is not None:
+                due_s += self._hold()
 
     def _attend(self) -> None:
-        messages = self._line.poll() if self._line else []
+        self._fetch()
+        while self._inbox:
+            self._take(self._inbox.popleft())
+
+    def _fetch(self) -> None:
+        messages = self._peer.poll() if self._peer is not None else []
         if messages is None:
             self.leave()
-        for message in messages or []:
-            self._take(message)
+        self._inbox.extend(messages or [])
 
     def _take(self, message: Message) -> None:
         """A message that came while running."""
@@ -300,7 +230,9 @@ class Rank:
             figures["stop_s"] = time.monotonic() - began_s
             if order is not None:
                 self.answer(order, figures)
+            self._report("suspended")
             self._wait(order, figures, is_offloaded)
+            self._report("running")
             if is_offloaded:
                 self._check(before)
             self.framework.regather()
@@ -331,7 +263,7 @@ class Rank:
         """
         ends_s = None if order is not None else time.monotonic() + 30.0
         while True:
-            message = self._next(ends_s)
+            message = self.receive(ends_s)
             op = message["op"] if message is not None else "resume"
             if message is not None and op == "suspend" and is_offloaded:
                 order, ends_s = message, None
@@ -344,15 +276,6 @@ class Rank:
             elif message is not None and op in ("suspend", "save", "probe"):
                 self.refuse(message, Refusal("BUSY", "this process has stopped for something else"))
 
-    def _next(self, ends_s: Optional[float]) -> Optional[Message]:
-        if self._line is None:
-            return None
-        if ends_s is not None and not self._line.has_message():
-            left_s = max(0.0, ends_s - time.monotonic())
-            if not select.select([self._line], [], [], left_s)[0]:
-                return None
-        return self.receive()
-
     def _go_on(self, message: Optional[Message], is_offloaded: bool) -> bool:
         if message is not None:
             _adopt(message.get("environment") or {})
@@ -362,7 +285,7 @@ class Rank:
         except Refusal as refusal:
             if message is not None:
                 self.refuse(message, refusal)
-            if self._line is None:
+            if self._peer is None:
                 time.sleep(1.0)  # nobody is left to ask; the room may come
             return False
         if message is not None:
@@ -380,13 +303,20 @@ class Rank:
         self.framework.let_go()
 
     def _send(self, op: str, **values: Any) -> None:
-        if self._line is None:
-            return
-        try:
-            self._line.send(op, **values)
-        except (OSError, WireError) as error:
-            _complain("the launcher is gone: {}".format(error))
+        if self._peer is not None and not self._peer.send(op, **values):
+            _complain("the launcher is gone")
             self.leave()
+
+    def _report(self, state: str) -> None:
+        if self._peer is not None:
+            self._peer.report(state, self._reader)
+
+    def _open_ring(self, folder: str) -> None:
+        name = "ring-{}".format(self._pid)
+        self._ring = StepRing(os.path.join(folder or tempfile.gettempdir(), name))
+        if not folder:  # nobody else reads it
+            self._reader = RingReader(self._ring.path)
+            os.unlink(self._ring.path)
 
 
 def _adopt(environment: Dict[str, str]) -> None:

@@ -10,8 +10,10 @@ from typing import Any, Callable, List, Optional
 
 import torch
 
+from nodemanager_agent.client import peers
 from nodemanager_agent.client.continuity import Fingerprint, Generators, digest
-from nodemanager_agent.client.rank import Figures, Framework, Limits, Rank, Refusal
+from nodemanager_agent.client.framework import Figures, Framework, Limits, Refusal
+from nodemanager_agent.client.rank import Rank
 from nodemanager_agent.client.ring import Memory
 from nodemanager_agent.client.torch_device import device_of
 from nodemanager_agent.client.torch_gang import Alone, gang_of
@@ -154,6 +156,7 @@ def install() -> None:
             register_optimizer_step_post_hook,
         )
 
+        peers.bind()
         framework = TorchFramework()
         boundaries = Boundaries(framework, Rank(framework))
         register_optimizer_step_post_hook(boundaries)

@@ -17,7 +17,7 @@ from typing import Any, Dict, Iterator, List, Tuple
 import torch
 
 from nodemanager_agent.client.continuity import SAMPLED, digest, is_full
-from nodemanager_agent.client.rank import Figures, Refusal
+from nodemanager_agent.client.framework import Figures, Refusal
 from nodemanager_agent.client.ring import Memory
 from nodemanager_agent.client.torch_device import CpuDevice, HostBuffer, copy_view
 

@@ -106,10 +106,6 @@ class Line:
         text, _, self._pending = self._pending.partition(b"\n")
         return _message(text)
 
-    def has_message(self) -> bool:
-        """Whether a whole message has been read from the socket and not been given out."""
-        return b"\n" in self._pending
-
     def poll(self) -> Optional[List[Dict[str, Any]]]:
         """All messages that are there now, without waiting; None where the other side has closed.
 

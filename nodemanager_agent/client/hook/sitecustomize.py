@@ -36,9 +36,9 @@ def _hook() -> None:
         return
     try:
         _package()
-        from nodemanager_agent.client import frameworks  # noqa: PLC0415 - importable only now
+        from nodemanager_agent.client import importing  # noqa: PLC0415 - importable only now
 
-        frameworks.watch()
+        importing.watch()
     except Exception as error:
         print("gandiva: not hooked: {}: {}".format(type(error).__name__, error), file=sys.stderr)
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from nodemanager_agent.client.continuity import Fingerprint
-from nodemanager_agent.client.rank import Figures, Framework, Limits, Rank, Refusal
+from nodemanager_agent.client.framework import Figures, Framework, Limits, Refusal
+from nodemanager_agent.client.rank import Rank
 
 
 class Counting(Framework):

@@ -14,9 +14,11 @@ from typing import Any
 
 import pytest
 
+from nodemanager_agent.client.child import with_hook
 from nodemanager_agent.client.processes import send
-from tests.fakes.agent import Job, job_environment
+from tests.fakes.agent import FakeAgent, Job, job_environment
 from tests.nodemanager_agent.client.jobs import (
+    GRANT,
     anonymous_mib,
     cycle,
     free_port,
@@ -193,3 +195,39 @@ def test_sharded_ranks_below_torchrun_stop_in_place_bit_exact(tmp_path: Path) ->
     assert "DTensor" in progress["reason"]
     for rank in (0, 1):
         assert (tmp_path / f"s.{rank}").read_text() == (tmp_path / f"plain.{rank}").read_text()
+
+
+def test_a_command_that_is_not_ours_binds_and_is_stopped_through_the_agent_bit_exact(
+    tmp_path: Path,
+) -> None:
+    """DESIGN §5: an unmodified ApplicationMaster's command with the hook on PYTHONPATH, and no launcher."""
+    options: dict[str, Any] = {"steps": 60, "workers": 2}
+    reference = plain(tmp_path / "plain", **options)
+    agent = FakeAgent()
+    environment = job_environment(GANDIVA_AGENT_SOCKET=agent.path, CONTAINER_ID="container_1")
+    process = subprocess.Popen(
+        training(tmp_path / "s", **options), env=with_hook(environment), stderr=subprocess.PIPE
+    )
+    try:
+        assert agent.attend()["role"] == "rank"
+        assert not (tmp_path / "s").exists()
+        agent.command("start", gpus=[0], uuids=["virtual-0"], environment=PACE)
+        answers = []
+        for number in range(10):
+            answers.append(agent.command("suspend", limit_s=30))
+            if number == 5:
+                agent.hang_up()
+                assert agent.come_back()["state"] == "suspended"
+            agent.command("resume", **GRANT)
+            time.sleep(0.03)
+        progress = agent.await_op("progress")
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.communicate()
+        agent.close()
+    assert reference.wait() == 0
+    assert progress["method"] == "framework"
+    assert all(each["figures"]["freed_mib"] > 0 for each in answers)
+    assert {each["is_same"] for each in agent.said("continuity")} == {True}
+    assert (tmp_path / "s").read_text() == (tmp_path / "plain").read_text()
