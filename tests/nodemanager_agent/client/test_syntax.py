@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import nodemanager_agent.client as client
+from nodemanager_agent import client
 
 MODULES = sorted(Path(client.__path__[0]).rglob("*.py"))
 
