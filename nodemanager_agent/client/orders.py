@@ -47,6 +47,7 @@ class Worker:
         self.tree = tree
         self.ranks = ranks
         self.gpus: List[int] = []
+        self.devices: List[str] = []
         self.figures: Dict[str, float] = {}
         self.is_plainly_stopped = False
         self._command = command
@@ -67,7 +68,12 @@ class Worker:
 
     def standing(self) -> Message:
         """What a new line to the agent begins with."""
-        return {"state": self.state, "gpus": self.gpus}
+        return {"state": self.told_state, "gpus": self.gpus}
+
+    @property
+    def told_state(self) -> str:
+        """As the agent knows states: one whose state was saved stands still too."""
+        return "suspended" if self.state == "saved" else self.state
 
     def progress(self) -> Message:
         """As the wire's ``progress``."""
@@ -77,7 +83,7 @@ class Worker:
             **self.ranks.progress(),
             **limits,
             **self._method(methods, limits),
-            "state": self.state,
+            "state": self.told_state,
         }
 
     def _method(self, methods: List[str], limits: Message) -> Message:
@@ -153,10 +159,13 @@ class Worker:
 
 def start(worker: Worker, order: Message) -> Steps:
     """Start the command on its first devices; a gang meets before."""
+    if worker.state == "running" and worker.gpus == list(order.get("gpus") or []):
+        return {}
     if worker.state != "waiting":
         raise Failed("NOT_WAITING", "this worker is {}".format(worker.state))
     worker.state = "starting"
     worker.gpus = list(order.get("gpus") or [])
+    worker.devices = _real(order)
     environment = {**os.environ, **_devices(order), LAUNCHER_SOCKET: worker.ranks.path}
     try:
         if rendezvous.is_gang(environment):
@@ -240,6 +249,10 @@ def resume(worker: Worker, order: Message) -> Steps:
         return {}
     if worker.state not in ("suspended", "saved"):
         raise Failed("NOT_SUSPENDED", "this worker is {}".format(worker.state))
+    devices = _real(order)
+    if devices and devices != worker.devices:
+        detail = "it runs on {} and cannot go to another".format(", ".join(worker.devices))
+        raise Failed("OTHER_DEVICE", detail)
     began_s = time.monotonic()
     figures = yield from _wake(worker, order)
     worker.gpus = list(order.get("gpus") or worker.gpus)
@@ -270,13 +283,15 @@ def _wake(worker: Worker, order: Message) -> Steps:
 
 def save(worker: Worker, order: Message) -> Steps:
     """All ranks stop at a boundary and the state of one replica is written; they go on by resume, or are released."""
+    if worker.state == "saved":
+        return worker.figures
     if worker.state != "running":
         raise Failed("NOT_RUNNING", "this worker is {}".format(worker.state))
     ends_s = time.monotonic() + float(order.get("limit_s") or _limit_s(worker))
     yield from _all_there(worker, False, ends_s)
-    figures = yield from _asked(worker, "save", order, ends_s)
+    worker.figures = yield from _asked(worker, "save", order, ends_s)
     worker.state = "saved"
-    return figures
+    return worker.figures
 
 
 def restore(worker: Worker, order: Message) -> Steps:
@@ -367,12 +382,17 @@ def _environment(order: Message) -> Dict[str, str]:
     return {str(name): str(value) for name, value in (order.get("environment") or {}).items()}
 
 
+def _real(order: Message) -> List[str]:
+    """The devices of an order that a driver knows; a process that has begun cannot change them."""
+    uuids = [str(each) for each in order.get("uuids") or []]
+    return sorted(each for each in uuids if each.startswith(("GPU-", "MIG-")))
+
+
 def _devices(order: Message) -> Dict[str, str]:
     """CUDA_VISIBLE_DEVICES is always set: without devices it is empty, and nobody takes what is not theirs.
 
     On the CPU torch's large allocations are to be huge pages: it halves the time of a resume, whose cost is new pages.
     """
-    uuids = [str(each) for each in order.get("uuids") or []]
-    visible = ",".join(each for each in uuids if each.startswith(("GPU-", "MIG-")))
+    visible = ",".join(_real(order))
     huge = {} if visible else {"THP_MEM_ALLOC_ENABLE": "1"}
     return {"CUDA_VISIBLE_DEVICES": visible, **huge, **_environment(order)}

@@ -212,14 +212,27 @@ def test_commands_are_idempotent_and_what_makes_no_sense_is_refused(tmp_path: Pa
         first = job.agent.command("suspend", limit_s=20)
         assert job.agent.command("suspend", limit_s=20)["figures"] == first["figures"]
         job.agent.command("resume", **GRANT)
+        job.start()
         with pytest.raises(Refused, match="NOT_WAITING"):
-            job.start()
+            job.agent.command("start", gpus=[1], uuids=[], environment={})
         with pytest.raises(Refused, match="UNKNOWN"):
             job.agent.command("dance")
         with pytest.raises(Refused, match="NOT_SUPPORTED"):
             job.agent.command("save", folder=str(tmp_path), limit_s=10)
         before = job.agent.await_op("progress")["minibatches"]
         until(lambda: job.agent.await_op("progress")["minibatches"] > before)
+
+
+def test_a_process_never_goes_to_another_device_than_it_began_on(tmp_path: Path) -> None:
+    """It would run on the old one, which is another job's by now (G-11 i)."""
+    with Job(counting(), tmp_path) as job:
+        job.agent.command("start", gpus=[1], uuids=["GPU-b"], environment={})
+        job.agent.command("suspend", limit_s=20)
+        with pytest.raises(Refused, match="OTHER_DEVICE"):
+            job.agent.command("resume", gpus=[0], uuids=["GPU-a"], environment={})
+        assert states(job) == {"T"}
+        job.agent.command("resume", gpus=[1], uuids=["GPU-b"], environment={})
+        assert "T" not in states(job)
 
 
 def test_an_agent_that_is_killed_and_comes_back_finds_the_job_as_it_was(tmp_path: Path) -> None:
