@@ -83,6 +83,7 @@ def _likeness(server: ServerView) -> _Likeness:
         machine.memory_mib,
         machine.vcores,
         machine.can_suspend,
+        machine.is_draining,
         server.allocated,
         server.unsliced,
         server.affinity,

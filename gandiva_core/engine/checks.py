@@ -30,6 +30,8 @@ def check_place(state: State, decision: Place) -> str | None:
     for server_id in decision.servers:
         if server_id not in state.servers:
             return f"server {server_id} is not known"
+        if state.servers[server_id].server.is_draining:
+            return f"server {server_id} is being emptied"
         if job.spec.only_on and server_id not in job.spec.only_on:
             return f"job {decision.job_id} insists on other servers than {server_id}"
     shares = shares_of(workers, decision.servers)
@@ -150,6 +152,8 @@ def _check_runs(state: State, runs: Iterable[Run], suspends: tuple[JobId, ...]) 
         job = state.jobs[run.job_id]
         if not is_allowed(job.phase, Stimulus.RUN_ORDERED):
             return f"job {run.job_id} is {job.phase}, neither starting nor suspended"
+        if job.is_held:
+            return f"job {run.job_id} is held by its owner"
         problem = _check_shape(state, run) or _check_devices(state, run, suspends, promised)
         if problem is not None:
             return problem

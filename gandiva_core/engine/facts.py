@@ -44,6 +44,9 @@ class Facts:
             e.ResidentsSwitched: self._residents_switched,
             e.SwitchFailed: self._switch_failed,
             e.JobLearned: self._job_learned,
+            e.JobHeld: lambda event: self._job_held(event.job_id, is_held=True),
+            e.JobReleased: lambda event: self._job_held(event.job_id, is_held=False),
+            e.JobProfiled: self._job_reported,
             e.TimerFired: self._timer_fired,
             e.MinibatchesReached: self._job_reported,
             e.ReclaimAsked: self._job_reported,
@@ -169,7 +172,12 @@ class Facts:
         return True
 
     def _job_reported(
-        self, event: e.MinibatchesReached | e.ReclaimAsked | e.ContainersHeld | e.AmWaited
+        self,
+        event: e.MinibatchesReached
+        | e.ReclaimAsked
+        | e.ContainersHeld
+        | e.AmWaited
+        | e.JobProfiled,
     ) -> bool:
         return event.job_id in self._state.jobs or self._ignore()
 
@@ -257,6 +265,13 @@ class Facts:
         if job is None or job.unsuspendable == reason:
             return self._ignore()
         self._ledger.learn(job, reason)
+        return True
+
+    def _job_held(self, job_id: JobId, *, is_held: bool) -> bool:
+        job = self._state.jobs.get(job_id)
+        if job is None or job.is_held is is_held:
+            return self._ignore()
+        self._ledger.hold(job, is_held=is_held)
         return True
 
     def _awaited(self, job_id: JobId, switch_id: int, phase: JobPhase) -> JobState | None:

@@ -351,6 +351,12 @@ class Ledger:
         job.unsuspendable = unsuspendable
         self.recount_queues()
 
+    def hold(self, job: JobState, *, is_held: bool) -> None:
+        """Its owner takes it out of the running, or lets it back in."""
+        self.undo.note(job.put_back, job.keep())
+        self.touched_jobs[job.spec.job_id] = None
+        job.is_held = is_held
+
     def recount_queues(self) -> None:
         """Queue use from scratch, after a fact changed what counts where."""
         running: defaultdict[QueueState, int] = defaultdict(int)

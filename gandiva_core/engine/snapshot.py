@@ -38,6 +38,7 @@ class JobSnapshot(msgspec.Struct, frozen=True, omit_defaults=True):
     switch_id: int = 0
     answers_owed: int = 0
     unsuspendable: str = ""
+    is_held: bool = False
 
 
 class ServerSnapshot(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -107,6 +108,7 @@ def _take_job(job: JobState) -> JobSnapshot:
         switch_id=job.switch_id,
         answers_owed=job.answers_owed,
         unsuspendable=job.unsuspendable,
+        is_held=job.is_held,
     )
 
 
@@ -166,6 +168,7 @@ def _fill_job(ledger: Ledger, entry: JobSnapshot) -> None:
     job.switch_id = entry.switch_id
     job.answers_owed = entry.answers_owed
     job.unsuspendable = entry.unsuspendable
+    job.is_held = entry.is_held
     if entry.servers:
         ledger.settle(job, entry.servers)
     if entry.phase is JobPhase.QUEUED:

@@ -105,6 +105,7 @@ class JobState:
         "chain",
         "has_run",
         "held_s",
+        "is_held",
         "last_stopped_at_s",
         "phase",
         "queued_since_s",
@@ -140,6 +141,8 @@ class JobState:
         self.reason: Wait = UNDECIDED
         self.unsuspendable = ""
         #: Why nothing can stop it, where that is known.
+        self.is_held = False
+        #: Its owner does not want it to run now.
 
     @property
     def is_sliced(self) -> bool:
@@ -165,6 +168,7 @@ class JobState:
             self.answers_owed,
             self.reason,
             self.unsuspendable,
+            self.is_held,
         )
 
     def put_back(self, kept: _Kept) -> None:
@@ -183,6 +187,7 @@ class JobState:
             self.answers_owed,
             self.reason,
             self.unsuspendable,
+            self.is_held,
         ) = kept
 
 

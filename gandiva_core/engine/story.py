@@ -99,6 +99,16 @@ def _subject(event: e.Event) -> JobId | None:
     return getattr(event, "job_id", None)
 
 
+def _profile(event: e.JobProfiled) -> str:
+    cycle, use = event.minibatch_s, event.utilisation_ratio
+    told = [
+        "" if cycle is None else f"{cycle:.3g} s a mini-batch",
+        "" if use is None else f"{use:.0%} of its GPUs used",
+        "" if event.memory_peak_mib is None else f"{event.memory_peak_mib} MiB at most",
+    ]
+    return ", ".join(filter(None, told)) or "measured"
+
+
 _TOLD: dict[type, Callable[[Any], tuple[str, str]]] = {
     e.JobSubmitted: lambda event: (
         "submitted",
@@ -127,6 +137,9 @@ _TOLD: dict[type, Callable[[Any], tuple[str, str]]] = {
         if event.can_suspend
         else ("unstoppable", _joined("is not suspended for others", event.reason))
     ),
+    e.JobProfiled: lambda event: ("profiled", _profile(event)),
+    e.JobHeld: lambda event: ("held", _joined("suspended until it is resumed", event.by)),
+    e.JobReleased: lambda event: ("released", _joined("may run again", event.by)),
     e.MinibatchesReached: lambda event: ("progress", f"{event.minibatches} mini-batches done"),
     e.ContainersHeld: lambda event: (
         "holding",

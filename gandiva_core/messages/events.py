@@ -130,7 +130,9 @@ class SwitchFailed(_Event, frozen=True, tag=True):
 
 
 class JobLearned(_Event, frozen=True, tag=True):
-    """What a job's client, or the lack of one, shows that it can do (DESIGN §5); before it a job counts as able to stop.
+    """What a job's client, or the lack of one, shows that it can do (DESIGN §5).
+
+    Before it a job counts as able to stop.
 
     Attributes:
         reason: why it cannot be suspended.
@@ -139,6 +141,35 @@ class JobLearned(_Event, frozen=True, tag=True):
     job_id: JobId
     can_suspend: bool
     reason: str = ""
+
+
+class JobProfiled(_Event, frozen=True, tag=True):
+    """What a job's client or its node measured of it, over the last cycles (G-41, G-51); None is "not known".
+
+    Attributes:
+        utilisation_ratio: of its devices, 0 to 1.
+        memory_peak_mib, memory_min_mib: of one device, over a mini-batch.
+    """
+
+    job_id: JobId
+    minibatch_s: float | None = None
+    utilisation_ratio: float | None = None
+    memory_peak_mib: int | None = None
+    memory_min_mib: int | None = None
+
+
+class JobHeld(_Event, frozen=True, tag=True):
+    """Its owner or an administrator suspended a job: it does not run, and keeps its place, until it is released."""
+
+    job_id: JobId
+    by: str = ""
+
+
+class JobReleased(_Event, frozen=True, tag=True):
+    """A held job may run again."""
+
+    job_id: JobId
+    by: str = ""
 
 
 class TimerFired(_Event, frozen=True, tag=True):
@@ -202,6 +233,9 @@ Event = (
     | ResidentsSwitched
     | SwitchFailed
     | JobLearned
+    | JobProfiled
+    | JobHeld
+    | JobReleased
     | TimerFired
     | MinibatchesReached
     | JobFinished

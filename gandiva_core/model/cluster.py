@@ -36,6 +36,7 @@ class Server(msgspec.Struct, frozen=True, omit_defaults=True):
         vcores: likewise.
         can_suspend: whether something on it can suspend a job; without it the server is never over-subscribed.
         topology: sockets, switches, GPUs; empty means `default_topology`.
+        is_draining: whoever is there stays until moved or ended; nobody new comes.
     """
 
     server_id: ServerId
@@ -47,6 +48,7 @@ class Server(msgspec.Struct, frozen=True, omit_defaults=True):
     partition: str = ""
     can_suspend: bool = True
     topology: Topology = ()
+    is_draining: bool = False
 
     @property
     def sockets(self) -> Topology:

@@ -86,6 +86,10 @@ class JobView(Protocol):
         """Whether it ever held a device."""
 
     @property
+    def is_held(self) -> bool:
+        """Whether its owner suspended it: it may not run until released."""
+
+    @property
     def is_sliced(self) -> bool:
         """Whether it may be suspended for others; not where its queue has switched slicing off."""
 
@@ -175,9 +179,9 @@ class ClusterView(Protocol):
     def kinds(self) -> Sequence[Sequence[ServerView]]:
         """All servers, those together that differ in nothing but id, rack, topology and who exactly is on them.
 
-        Equal within a kind are partition, can_suspend, sizes, M, `unsliced`, affinity, free memory and vcores, the
-        number of residents, and how many devices nobody holds or claims. Members are ordered by id, kinds by their
-        first member.
+        Equal within a kind are partition, can_suspend, is_draining, sizes, M, `unsliced`, affinity, free memory and
+        vcores, the number of residents, and how many devices nobody holds or claims. Members are ordered by id, kinds
+        by their first member.
         A large cluster has few, so a rule that looks at kinds costs no pass over all servers.
         """
 

@@ -76,6 +76,7 @@ def choose(
             f"{full.resident} of {full.limit.max_gpus:g} GPUs × {height_max} in {full.limit.name}"
         )
         return Wait("queue-limit", f"{ask.gpus} GPUs", used)
+    closed |= _draining(view)
     if spec.only_on:
         closed |= view.servers.keys() - set(spec.only_on)
     survey = Survey(view, ask, height_max, closed)
@@ -96,6 +97,16 @@ def choose(
     if spec.only_on:
         return Wait("locality", f"{ask.gpus} GPUs", survey.on_these())
     return survey.why_not()
+
+
+def _draining(view: ClusterView) -> frozenset[ServerId]:
+    """Servers that are being emptied: nobody new goes there."""
+    return frozenset(
+        member.server.server_id
+        for kind in view.kinds
+        if kind[0].server.is_draining
+        for member in kind
+    )
 
 
 def _gpus(view: ClusterView, partition: str) -> int:

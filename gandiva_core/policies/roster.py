@@ -23,6 +23,8 @@ _RUNNING = JobPhase.RUNNING
 _SUSPENDING = JobPhase.SUSPENDING
 _RESUMING = JobPhase.RESUMING
 _COMMITTING = JobPhase.COMMITTING
+_STARTING = JobPhase.STARTING
+_SUSPENDED = JobPhase.SUSPENDED
 
 SINCE = ""
 """The name under which a domain's balances say when they were struck; no job id is empty."""
@@ -112,14 +114,22 @@ def _rested_at(job: JobView) -> float:
     return -math.inf if stopped_s is None else stopped_s
 
 
+def is_seated(job: JobView) -> bool:
+    """Whether a resident takes part in slicing: its containers are there, and nobody holds it at rest."""
+    phase = job.phase
+    if job.is_held and (phase is _STARTING or phase is _SUSPENDED):
+        return False
+    return phase is not _COMMITTING
+
+
 def seats_of(view: ClusterView, servers: Sequence[ServerView]) -> list[Seat]:
-    """Residents that could run, by sequence; gangs whose containers are only ordered are left out."""
+    """Residents that could run, by sequence; without gangs whose containers are only ordered, and held ones."""
     jobs, now_s, can_suspend = view.jobs, view.now_s, view.can_suspend
     if len(servers) == 1:
         return [
             Seat(job, ((0, count),), now_s, is_kept=not can_suspend(job_id))
             for job_id, count in servers[0].residents.items()
-            if (job := jobs[job_id]).phase is not _COMMITTING
+            if is_seated(job := jobs[job_id])
         ]
     shares: dict[JobId, list[tuple[int, int]]] = {}
     for at, server in enumerate(servers):
@@ -128,7 +138,7 @@ def seats_of(view: ClusterView, servers: Sequence[ServerView]) -> list[Seat]:
     seats = [
         Seat(job, tuple(found), now_s, is_kept=not can_suspend(job_id))
         for job_id, found in shares.items()
-        if (job := jobs[job_id]).phase is not _COMMITTING
+        if is_seated(job := jobs[job_id])
     ]
     seats.sort(key=lambda seat: seat.job.sequence)
     return seats

@@ -24,9 +24,11 @@ from gandiva_core.messages.events import (
     JobAdopted,
     JobFailed,
     JobFinished,
+    JobHeld,
     JobKilled,
     JobLearned,
     JobMoved,
+    JobReleased,
     QueuesConfigured,
     ResidentsSwitched,
     ServerJoined,
@@ -44,6 +46,7 @@ from gandiva_core.policies.roster import (
     Seat,
     balances,
     grant_shares,
+    is_seated,
     ranked,
     seats_of,
     strike,
@@ -60,7 +63,6 @@ from gandiva_core.policies.turns import (
 
 SLICE = "slice/"
 
-_COMMITTING = JobPhase.COMMITTING
 _SUSPENDING = JobPhase.SUSPENDING
 _RESUMING = JobPhase.RESUMING
 
@@ -87,11 +89,26 @@ class TimeSlice(msgspec.Struct, frozen=True):
                 return self._answered(view, [*stopped, *started])
             case SwitchFailed(kept=kept, not_started=not_started):
                 return self._answered(view, [(job_id, event.at_s) for job_id in kept + not_started])
-            case GangCommitted(job_id=job_id) | JobAdopted(job=JobSpec(job_id=job_id)):
+            case (
+                GangCommitted(job_id=job_id)
+                | JobAdopted(job=JobSpec(job_id=job_id))
+                | JobReleased(job_id=job_id)
+            ):
                 return self._joined(view, job_id)
-            case JobFinished() | JobFailed() | JobKilled() | GangBroken() | GangRefused():
-                return self._look_everywhere(view)
-            case ServerLost() | ServerJoined() | JobMoved() | QueuesConfigured() | JobLearned():
+            case JobHeld(job_id=job_id):
+                return self._held(view, job_id)
+            case (
+                JobFinished()
+                | JobFailed()
+                | JobKilled()
+                | GangBroken()
+                | GangRefused()
+                | ServerLost()
+                | ServerJoined()
+                | JobMoved()
+                | QueuesConfigured()
+                | JobLearned()
+            ):
                 return self._look_everywhere(view)
         return _nothing()
 
@@ -137,6 +154,7 @@ class TimeSlice(msgspec.Struct, frozen=True):
             job = view.jobs.get(job_id)
             if job is None or not job.servers:
                 continue
+            yield from self._held(view, job_id)
             ids = view.domain(job.servers[0])
             if ids[0] in seen:
                 continue
@@ -175,6 +193,12 @@ class TimeSlice(msgspec.Struct, frozen=True):
         if job is not None and job.servers:
             yield from self._tend(view, view.domain(job.servers[0]))
             yield from self._watch_turns(view)
+
+    def _held(self, view: ClusterView, job_id: JobId) -> Decisions:
+        """Who is held stops now; who is still on its way stops once it runs."""
+        job = view.jobs[job_id]
+        if job.is_held and job.phase is JobPhase.RUNNING and view.can_suspend(job_id):
+            yield Switch(suspend=(job_id,))
 
     def _look_everywhere(self, view: ClusterView) -> Decisions:
         """After a departure, whose servers nobody names any more: every domain that has something to do."""
@@ -314,7 +338,7 @@ def _is_sliced(servers: Iterable[ServerView]) -> bool:
 def _are_in(book: Memory, view: ClusterView, servers: Iterable[ServerView]) -> bool:
     """Whether a book has every resident whose containers are there; asked of each domain after each departure."""
     return all(
-        job_id in book or view.jobs[job_id].phase is _COMMITTING
+        job_id in book or not is_seated(view.jobs[job_id])
         for server in servers
         for job_id in server.residents
     )

@@ -16,6 +16,7 @@ from gandiva_core.config.settings import Settings
 from gandiva_core.engine.engine import Engine
 from gandiva_core.engine.snapshot import EngineSnapshot
 from gandiva_core.messages import events as e
+from gandiva_core.messages.effects import SwitchResidents
 from gandiva_core.messages.policy import Outcome, Policy
 from gandiva_core.model.cluster import SLICING, QueueLimit, Server
 from gandiva_core.model.job import JobPhase
@@ -174,6 +175,16 @@ class EngineMachine(RuleBasedStateMachine):
         job_id = self.some_job(number, *JobPhase)
         self.send(e.JobLearned(self.now_s, job_id, can_suspend))
 
+    @rule(number=NUMBERS, is_held=st.booleans())
+    def hold(self, number: int, is_held: bool) -> None:
+        """Its owner suspends a job, or resumes it; who is held is never told to run."""
+        job_id = self.some_job(number, *JobPhase)
+        kind = e.JobHeld if is_held else e.JobReleased
+        outcome = self.send(kind(self.now_s, job_id))
+        for effect in outcome.effects:
+            if is_held and isinstance(effect, SwitchResidents):
+                assert job_id not in {run.job_id for run in effect.run}
+
     @precondition(lambda self: self.outside.timers)
     @rule(number=NUMBERS, late_s=st.sampled_from([0.0, 0.0, 5.0]))
     def fire_timer(self, number: int, late_s: float) -> None:
@@ -315,6 +326,9 @@ class GandivaMachine(EngineMachine):
     def drain(self) -> None:
         for each in (*SERVERS, server("z", 16)):
             self.rejoin(each)
+        for job_id, each_job in list(self.engine.view.jobs.items()):
+            if each_job.is_held:
+                self.send(e.JobReleased(self.now_s, job_id))
         for limit in (14.0, 100.0):
             self.send(
                 e.QueuesConfigured(self.now_s, (QueueLimit(QueueName("root"), limit, limit),))
