@@ -147,7 +147,7 @@ class JobState:
     @property
     def is_sliced(self) -> bool:
         """Whether it may be suspended for others."""
-        if self.unsuspendable:
+        if self.unsuspendable or "suspend" in self.spec.never:
             return False
         chain = self.chain
         return not chain or SLICING not in chain[0].limit.mechanisms_off
@@ -346,6 +346,8 @@ class State:
                 return f"it could not run again on server {server_id} with {server.gpus} GPUs"
         if job.unsuspendable:
             return job.unsuspendable
+        if "suspend" in job.spec.never:
+            return "its owner forbids it"
         return None if job.is_sliced else f"queue {job.chain[0].limit.name} has slicing off"
 
     def headroom(self, queue: QueueName, partition: str) -> tuple[float, float]:

@@ -71,6 +71,7 @@ class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True):
         model: the model's name where known; only a key for remembered measurements.
         partition: YARN node label; only servers of the same partition can host the job.
         only_on: servers that its asks insist on (relaxLocality=false); empty for any.
+        never: what its owner forbids: ``suspend``, ``pack``, ``migrate``, ``resize``.
     """
 
     job_id: JobId
@@ -84,6 +85,7 @@ class JobSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     partition: str = ""
     priority: int = 0
     only_on: tuple[ServerId, ...] = ()
+    never: tuple[str, ...] = ()
 
     @property
     def gpus(self) -> int:

@@ -91,7 +91,7 @@ class JobView(Protocol):
 
     @property
     def is_sliced(self) -> bool:
-        """Whether it may be suspended for others; not where its queue has switched slicing off."""
+        """Whether it may be suspended for others: its queue and its owner allow it, and it can be."""
 
 
 class ServerView(Protocol):

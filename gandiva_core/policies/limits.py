@@ -78,7 +78,10 @@ def key_of(link: QueueView) -> QueueKey:
 
 
 def is_sliced(view: ClusterView, spec: JobSpec) -> bool:
-    """Whether a job may be suspended for others; not where its queue has switched slicing off."""
+    """Whether a job may be suspended for others; of one that is there the engine knows, else its queue says so."""
+    job = view.jobs.get(spec.job_id)
+    if job is not None:
+        return job.is_sliced
     chain = view.chain(spec.queue, spec.partition)
     return not chain or SLICING not in chain[0].limit.mechanisms_off
 

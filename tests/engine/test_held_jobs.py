@@ -48,6 +48,20 @@ def test_nobody_new_comes_to_a_server_that_is_emptied(scene: Scene) -> None:
     assert scene.phase("a") is JobPhase.RUNNING
 
 
+@pytest.mark.parametrize(
+    "event",
+    [
+        e.JobHeld(0.0, JobId("x")),
+        e.JobReleased(0.0, JobId("x")),
+        e.JobReleased(0.0, A),
+        e.JobProfiled(0.0, JobId("x"), 0.1),
+    ],
+)
+def test_unknown_or_doubled_is_ignored_and_counted(scene: Scene, event: e.Event) -> None:
+    scene.tell(event)
+    assert scene.engine.ignored == 1
+
+
 class Live:
     """The real policy, whose orders are carried out at once."""
 
@@ -59,7 +73,9 @@ class Live:
     def tell(self, event: e.Event) -> None:
         inbox = [event]
         while inbox:
-            for effect in self.engine.handle(inbox.pop(0)).effects:
+            outcome = self.engine.handle(inbox.pop(0))
+            assert not outcome.refusals
+            for effect in outcome.effects:
                 if isinstance(effect, CommitGang):
                     inbox.append(e.GangCommitted(event.at_s, effect.job_id, ("c",)))
                 elif isinstance(effect, SwitchResidents) and (effect.suspend or effect.run):
@@ -110,3 +126,24 @@ def test_the_policy_places_nobody_on_a_server_that_is_emptied() -> None:
     assert live.phases() == {"a": "queued"}
     live.tell(e.ServerJoined(1.0, server("s1", 1)))
     assert live.phases() == {"a": "running"}
+
+
+def test_a_job_whose_owner_forbids_it_is_never_stopped_and_shares_with_nobody() -> None:
+    """DESIGN §6: owner's limits; the device stays its own from start to end."""
+    live = Live()
+    live.tell(e.JobSubmitted(0.0, msgspec.structs.replace(job("a"), never=("suspend",))))
+    live.tell(e.JobSubmitted(0.0, job("b")))
+    assert live.phases() == {"a": "running", "b": "queued"}
+    assert not live.engine.view.can_suspend(A)
+    live.tell(e.JobFinished(9.0, A))
+    assert live.phases() == {"b": "running"}
+
+
+def test_a_job_that_is_known_to_be_unable_to_stop_is_placed_alone_when_it_restarts() -> None:
+    """The policy must judge it as the engine does, or its wish is refused."""
+    live = Live()
+    live.tell(e.JobSubmitted(0.0, job("a")))
+    live.tell(e.JobLearned(0.0, A, can_suspend=False, reason="nothing of it registered"))
+    live.tell(e.GangBroken(1.0, A, "a worker was lost"))
+    live.tell(e.JobSubmitted(2.0, job("b")))
+    assert live.phases() == {"a": "running", "b": "queued"}

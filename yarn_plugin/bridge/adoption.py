@@ -41,6 +41,7 @@ def spec_of(
         priority=app.priority,
         partition=partition,
         only_on=only_on,
+        never=app.never,
     )
 
 

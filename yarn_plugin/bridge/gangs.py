@@ -19,6 +19,9 @@ from yarn_plugin.bridge.asks import ANYWHERE, AskKey, Pending, Site, Stray, ask_
 from yarn_plugin.bridge.scope import OBSERVE, Scope
 from yarn_plugin.bridge.wire import Ask
 
+LIMITED = ("suspend", "pack", "migrate", "resize")
+"""What an owner may forbid."""
+
 _GANG_TAG = "gandiva.gang="
 _ELASTIC_TYPES = frozenset({"SPARK", "TEZ", "MAPREDUCE"})
 
@@ -53,6 +56,12 @@ def gang_rule(tags: Sequence[str], application_type: str) -> tuple[GangRule, int
     if kind in _ELASTIC_TYPES:
         return GangRule.INDEPENDENT, 1
     return (GangRule.TONY if kind == "TONY" else GangRule.SOFT), 0
+
+
+def owners_limits(tags: Sequence[str]) -> tuple[str, ...]:
+    """What an owner forbids, by tags such as ``gandiva.suspend=never``; whatever else is written forbids nothing."""
+    words = {tag.strip().lower() for tag in tags}
+    return tuple(name for name in LIMITED if f"gandiva.{name}=never" in words)
 
 
 class GangPhase(StrEnum):
@@ -171,6 +180,8 @@ class Application:
     strays: dict[str, Stray] = field(default_factory=dict)
     """Containers of nobody that wait for their node."""
     opportunistic: int = 0
+    never: tuple[str, ...] = ()
+    """What its owner forbids."""
 
     @property
     def is_placed_by_us(self) -> bool:

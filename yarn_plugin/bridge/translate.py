@@ -32,7 +32,14 @@ from yarn_plugin.bridge.endings import (
     vanished,
     withdrawn,
 )
-from yarn_plugin.bridge.gangs import Application, Gang, GangPhase, GangRule, gang_rule
+from yarn_plugin.bridge.gangs import (
+    Application,
+    Gang,
+    GangPhase,
+    GangRule,
+    gang_rule,
+    owners_limits,
+)
 from yarn_plugin.bridge.register import NodeFacts, Register, server_of
 from yarn_plugin.bridge.scope import Scope
 
@@ -201,6 +208,7 @@ class Translator:
                 priority=event.priority,
                 rule=rule,
                 size=size,
+                never=owners_limits(event.tags),
                 scope=self.register.scope,
                 formed=self.register.formed_before.pop(event.app, 0),
             )

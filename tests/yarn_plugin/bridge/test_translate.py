@@ -27,7 +27,7 @@ from tests.yarn_plugin.bridge.applications import (
     submitted,
 )
 from yarn_plugin.bridge import wire
-from yarn_plugin.bridge.gangs import GangRule, gang_rule
+from yarn_plugin.bridge.gangs import GangRule, gang_rule, owners_limits
 from yarn_plugin.bridge.translate import Translator, application_name
 
 # ---------------------------------------------------------------------- which rule
@@ -53,6 +53,20 @@ from yarn_plugin.bridge.translate import Translator, application_name
 )
 def test_rule(tags: tuple[str, ...], kind: str, expected: tuple[GangRule, int]) -> None:
     assert gang_rule(tags, kind) == expected
+
+
+@pytest.mark.parametrize(
+    ("tags", "expected"),
+    [
+        ((), ()),
+        (("gandiva.suspend=never", "gandiva.gang=2"), ("suspend",)),
+        (("Gandiva.Resize=NEVER ", "gandiva.pack=never"), ("pack", "resize")),
+        (("gandiva.suspend=allow", "gandiva.migrate=", "gandiva.suspend"), ()),
+    ],
+)
+def test_owners_limits_are_read_from_tags(tags: tuple[str, ...], expected: tuple[str, ...]) -> None:
+    """DESIGN §6: an owner may forbid, and whatever else is written forbids nothing."""
+    assert owners_limits(tags) == expected
 
 
 # ---------------------------------------------------------------------- servers
