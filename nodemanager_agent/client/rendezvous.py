@@ -33,10 +33,8 @@ class HeldPort:
 
 def is_gang(environment: Mapping[str, str]) -> bool:
     """Whether an ApplicationMaster of ours said that there are others."""
-    return (
-        bool(environment.get("GANDIVA_AM_URL"))
-        and _number(environment, "GANDIVA_WORLD_SIZE", 1) > 1
-    )
+    tasks = max(_number(environment, name, 1) for name in ("GANDIVA_WORLD_SIZE", "GANDIVA_TASKS"))
+    return bool(environment.get("GANDIVA_AM_URL")) and tasks > 1
 
 
 def meet(

@@ -24,6 +24,9 @@ final class Gang {
   /** Generation of those that warm up elsewhere; 0 while nobody moves. */
   private int moving;
 
+  /** The generation whose tasks have met; 0 for none. */
+  private int met;
+
   private int restarts;
   private int failures;
   private Ending ending;
@@ -51,6 +54,10 @@ final class Gang {
     return moving;
   }
 
+  int met() {
+    return met;
+  }
+
   int restarts() {
     return restarts;
   }
@@ -63,10 +70,19 @@ final class Gang {
     return ending != null;
   }
 
+  /** All tasks of a generation were told of each other. */
+  void met(int which) {
+    if (met != which) {
+      met = which;
+      actions.save();
+    }
+  }
+
   /** Takes over what an earlier master left. */
-  void restore(int knownGeneration, int knownRestarts, int knownFailures) {
+  void restore(int knownGeneration, int knownMet, int knownRestarts, int knownFailures) {
     latest = knownGeneration;
     generation = knownGeneration;
+    met = knownMet;
     restarts = knownRestarts;
     failures = knownFailures;
   }
@@ -207,6 +223,17 @@ final class Gang {
     finish(new Ending(0, "all tasks have ended well"));
   }
 
+  /**
+   * Tasks that wait for each other look for the master that they were started by: where that is
+   * gone, and they have not met, they never will. Nothing has run yet that could be lost.
+   */
+  void startAgainIfNotMet() {
+    boolean isGang = slots.size() > 1 && spec.hasLauncher();
+    if (isGang && met != generation && !containers().isEmpty()) {
+      all();
+    }
+  }
+
   private void again(Slot ended, boolean may, int status, JobKey limit) {
     if (!may) {
       String end = ended + " " + ContainerEnd.described(status);
@@ -215,6 +242,11 @@ final class Gang {
       return;
     }
     ended.place = null;
+    all();
+  }
+
+  /** Everything anew, in another generation. */
+  private void all() {
     generation = ++latest;
     moving = 0;
     for (Slot slot : slots) {

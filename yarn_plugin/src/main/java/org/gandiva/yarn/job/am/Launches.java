@@ -27,6 +27,7 @@ import org.gandiva.yarn.job.TaskType;
 /** How a task is started: files, environment, command. */
 final class Launches {
   private final JobSpec spec;
+  private final int tasks;
   private final Map<String, LocalResource> shared = new HashMap<>();
   private final Map<String, LocalResource> scripts = new HashMap<>();
   private final ByteBuffer tokens;
@@ -42,6 +43,7 @@ final class Launches {
   Launches(JobSpec spec, FileSystem files, Path staging, String application, String url)
       throws IOException {
     this.spec = spec;
+    this.tasks = spec.types().stream().mapToInt(TaskType::instances).sum();
     this.application = application;
     this.url = url;
     this.tokens = tokens();
@@ -113,6 +115,7 @@ final class Launches {
     environment.put("GANDIVA_TASK_INDEX", Integer.toString(slot.index()));
     environment.put("GANDIVA_RANK", Integer.toString(slot.rank()));
     environment.put("GANDIVA_WORLD_SIZE", Integer.toString(spec.types().get(0).instances()));
+    environment.put("GANDIVA_TASKS", Integer.toString(tasks));
     environment.put("GANDIVA_GPUS", Integer.toString(slot.type().gpus()));
     environment.put("GANDIVA_GENERATION", Integer.toString(generation));
     environment.put("GANDIVA_AM_URL", url);

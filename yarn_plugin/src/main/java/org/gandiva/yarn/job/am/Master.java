@@ -85,6 +85,7 @@ final class Master implements Actions {
       if (left != null) {
         StateFile.restore(gang, left);
         LOG.info("Took over generation {} with containers {}", gang.generation(), alive);
+        gang.startAgainIfNotMet();
       }
       for (String container : alive) {
         if (!gang.has(container)) {

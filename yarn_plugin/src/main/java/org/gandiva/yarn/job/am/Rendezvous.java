@@ -76,6 +76,7 @@ final class Rendezvous {
     ArrayNode workers = cluster.withArray(TaskType.WORKER);
     answer.put("ready", workers.size() > 0).put("world_size", workers.size());
     if (workers.size() > 0) {
+      gang.met(generation);
       String master = workers.get(0).asText();
       int colon = master.lastIndexOf(':');
       answer.put("master_addr", master.substring(0, colon));

@@ -46,6 +46,7 @@ final class StateFile {
   static ObjectNode described(Gang gang) {
     ObjectNode state = JSON.createObjectNode();
     state.put("generation", gang.generation());
+    state.put("met", gang.met());
     state.put("restarts", gang.restarts());
     state.put("failures", gang.failures());
     ArrayNode slots = state.putArray("slots");
@@ -69,6 +70,7 @@ final class StateFile {
   static void restore(Gang gang, JsonNode state) {
     gang.restore(
         state.path("generation").asInt(1),
+        state.path("met").asInt(),
         state.path("restarts").asInt(),
         state.path("failures").asInt());
     JsonNode slots = state.path("slots");

@@ -260,4 +260,37 @@ class GangTest {
     next.completed("m1", 0);
     assertThat(script.ending.isGood()).isTrue();
   }
+
+  @Test
+  void aGangThatHadNotMetStartsAgainUnderTheNextMaster() {
+    JobSpec spec = spec("gandiva.job.worker.instances", "2");
+    Gang gang = running(spec);
+    Gang next = new Gang(spec, script);
+    StateFile.restore(next, StateFile.described(gang));
+    next.startAgainIfNotMet();
+    assertThat(script.take())
+        .containsExactly("release c0", "release c1", "ask worker 0", "ask worker 1");
+    assertThat(next.generation()).isEqualTo(2);
+    assertThat(next.restarts()).as("nothing was lost").isEqualTo(0);
+
+    gang.met(1);
+    Gang late = new Gang(spec, script);
+    StateFile.restore(late, StateFile.described(gang));
+    late.startAgainIfNotMet();
+    assertThat(script.take()).isEmpty();
+  }
+
+  @Test
+  void whoHasNobodyToMeetIsLeftAlone() {
+    for (JobSpec spec :
+        new JobSpec[] {
+          spec(), spec("gandiva.job.worker.instances", "2", "gandiva.job.launcher", "false")
+        }) {
+      Gang gang = running(spec);
+      Gang next = new Gang(spec, script);
+      StateFile.restore(next, StateFile.described(gang));
+      next.startAgainIfNotMet();
+      assertThat(script.take()).isEmpty();
+    }
+  }
 }
