@@ -139,6 +139,20 @@ KEYS: tuple[Key, ...] = (
         reader=Reader.PLUGIN,
     ),
     Key(
+        name=PREFIX + "agent.python",
+        unit=Unit.TEXT,
+        default="python3",
+        reason="Interpreter of the environment that Gandiva is installed in on a node, for its agent.",
+        reader=Reader.PLUGIN,
+    ),
+    Key(
+        name=PREFIX + "agent.log-dir",
+        unit=Unit.TEXT,
+        default="",
+        reason="Folder for the output of a node's agent. Not set: gandiva in Hadoop's log folder.",
+        reader=Reader.PLUGIN,
+    ),
+    Key(
         name=PREFIX + "core.fallback",
         unit=Unit.TEXT,
         default="wait",

@@ -65,6 +65,15 @@ public final class GandivaConfiguration {
   /** Folder for the managed core's output and journal. */
   public static final String CORE_LOG_DIR = PREFIX + "core.log-dir";
 
+  /** Interpreter of a node's agent, read by its NodeManager. */
+  public static final String AGENT_PYTHON = PREFIX + "agent.python";
+
+  /** Whatever is first on the path. */
+  public static final String AGENT_PYTHON_DEFAULT = "python3";
+
+  /** Folder for the output of a node's agent, read by its NodeManager. */
+  public static final String AGENT_LOG_DIR = PREFIX + "agent.log-dir";
+
   /** What becomes of GPU asks while the core is silent: wait or exclusive. */
   public static final String CORE_FALLBACK = PREFIX + "core.fallback";
 
@@ -162,6 +171,16 @@ public final class GandivaConfiguration {
   /** Returns whether servers count as able to suspend although no agent says so. */
   public boolean oversubscribesWithoutAgent() {
     return Boolean.parseBoolean(oneOf(OVERSUBSCRIBE_WITHOUT_AGENT, "false", "true", "false"));
+  }
+
+  /** Returns the interpreter of a node's agent. */
+  public String agentPython() {
+    return conf.getTrimmed(AGENT_PYTHON, AGENT_PYTHON_DEFAULT);
+  }
+
+  /** Returns the folder for the agent's output; null for a folder in Hadoop's own. */
+  public String agentLogDir() {
+    return conf.getTrimmed(AGENT_LOG_DIR);
   }
 
   private String oneOf(String key, String otherwise, String... words) {

@@ -6,6 +6,7 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import org.gandiva.yarn.GandivaConfiguration;
 import org.gandiva.yarn.core.ChildCommand;
 import org.gandiva.yarn.core.ChildEnvironment;
 
@@ -39,7 +40,7 @@ final class AgentCommand implements ChildCommand {
 
   @Override
   public String pythonKey() {
-    return AgentService.PYTHON;
+    return GandivaConfiguration.AGENT_PYTHON;
   }
 
   @Override

@@ -32,12 +32,6 @@ public final class AgentService extends AuxiliaryService {
   /** The service's name, as {@code yarn.nodemanager.aux-services} says it. */
   public static final String NAME = "gandiva_agent";
 
-  /** Interpreter of the agent. */
-  public static final String PYTHON = GandivaConfiguration.PREFIX + "agent.python";
-
-  /** Folder for the agent's output; a folder in Hadoop's own where it is not set. */
-  public static final String LOG_DIR = GandivaConfiguration.PREFIX + "agent.log-dir";
-
   private static final Logger LOG = LoggerFactory.getLogger(AgentService.class);
   private static final long OUTPUT_BYTES_MAX = 10L * 1024 * 1024;
   private static final int OUTPUT_FILES_MAX = 5;
@@ -53,10 +47,10 @@ public final class AgentService extends AuxiliaryService {
 
   @Override
   protected void serviceInit(Configuration conf) throws Exception {
-    String python = conf.getTrimmed(PYTHON, GandivaConfiguration.CORE_PYTHON_DEFAULT);
+    GandivaConfiguration settings = new GandivaConfiguration(conf);
     String confDir = ChildEnvironment.confDir(conf, System.getenv());
-    Path folder = folder(conf);
-    command = new AgentCommand(python, nodeOf(conf), confDir, folder);
+    Path folder = folder(settings.agentLogDir());
+    command = new AgentCommand(settings.agentPython(), nodeOf(conf), confDir, folder);
     output = new RotatedLog(folder.resolve("agent.log"), OUTPUT_BYTES_MAX, OUTPUT_FILES_MAX);
     super.serviceInit(conf);
   }
@@ -106,9 +100,8 @@ public final class AgentService extends AuxiliaryService {
     }
   }
 
-  private static Path folder(Configuration conf) throws IOException {
+  private static Path folder(String named) throws IOException {
     String logs = System.getProperty("hadoop.log.dir", System.getProperty("java.io.tmpdir"));
-    String named = conf.getTrimmed(LOG_DIR);
     Path folder = named == null ? Paths.get(logs, "gandiva") : Paths.get(named);
     return Files.createDirectories(folder.toAbsolutePath());
   }

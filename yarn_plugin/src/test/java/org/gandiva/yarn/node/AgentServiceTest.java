@@ -13,6 +13,7 @@ import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.exceptions.YarnRuntimeException;
+import org.gandiva.yarn.GandivaConfiguration;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -31,8 +32,8 @@ class AgentServiceTest {
     Files.setPosixFilePermissions(python, PosixFilePermissions.fromString("rwx------"));
     Configuration conf = new Configuration(false);
     conf.set(YarnConfiguration.NM_ADDRESS, NODE);
-    conf.set(AgentService.PYTHON, python.toString());
-    conf.set(AgentService.LOG_DIR, folder.resolve("logs").toString());
+    conf.set(GandivaConfiguration.AGENT_PYTHON, python.toString());
+    conf.set(GandivaConfiguration.AGENT_LOG_DIR, folder.resolve("logs").toString());
     return conf;
   }
 
@@ -87,7 +88,7 @@ class AgentServiceTest {
   @Test
   void whatAKilledNodeManagerLeftBehindIsEndedAndNobodyElse() throws Exception {
     Configuration conf = conf("echo up\nwhile :; do sleep 0.1; done\n");
-    String python = conf.get(AgentService.PYTHON);
+    String python = conf.get(GandivaConfiguration.AGENT_PYTHON);
     Process left =
         new ProcessBuilder(python, "-m", "nodemanager_agent", "--node", "localhost:45454").start();
     Process others =
@@ -107,7 +108,7 @@ class AgentServiceTest {
   @Test
   void anInterpreterThatIsNotThereKeepsNoNodeManagerFromStarting() throws Exception {
     Configuration conf = conf("");
-    conf.set(AgentService.PYTHON, folder.resolve("none").toString());
+    conf.set(GandivaConfiguration.AGENT_PYTHON, folder.resolve("none").toString());
     start(conf);
     assertThat(service.isInState(org.apache.hadoop.service.Service.STATE.STARTED)).isTrue();
   }
