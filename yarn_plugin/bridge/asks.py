@@ -12,12 +12,20 @@ from yarn_plugin.bridge.wire import ANY, Ask, ContainerFound, LiveContainer
 
 GUARANTEED = "GUARANTEED"
 
+FIRST_MOVE_ID = 1_000_000
+"""Asks with an allocation request id from here on are a move's, which the core itself had its master make."""
+
 
 class AskKey(NamedTuple):
     """What tells one ask of an attempt from another; asks of one key have one size."""
 
     priority: int
     allocation_request_id: int
+
+    @property
+    def is_move(self) -> bool:
+        """Whether it serves a move, and forms no job."""
+        return self.allocation_request_id >= FIRST_MOVE_ID
 
 
 class Site(NamedTuple):

@@ -172,6 +172,8 @@ class Application:
     rule: GangRule
     size: int
     asks: dict[AskKey, Pending] = field(default_factory=dict)
+    move_asks: dict[AskKey, Pending] = field(default_factory=dict)
+    """Asks that a move made its master make: they form no job."""
     gangs: dict[JobId, Gang] = field(default_factory=dict)
     formed: int = 0
     is_single: bool = False
@@ -190,7 +192,9 @@ class Application:
 
     def replace_asks(self, asks: Sequence[Ask]) -> None:
         """Take a snapshot. Counts are those of whole-cluster entries, since place entries repeat theirs."""
-        self.asks, self.opportunistic = ask_table(asks)
+        table, self.opportunistic = ask_table(asks)
+        self.asks = {key: pending for key, pending in table.items() if not key.is_move}
+        self.move_asks = {key: pending for key, pending in table.items() if key.is_move}
 
     def take(self, key: AskKey) -> None:
         """The ResourceManager served one container of this ask by itself."""

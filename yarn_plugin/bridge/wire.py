@@ -340,6 +340,22 @@ class HeightOrder(msgspec.Struct, frozen=True, tag_field="op", tag="set_height")
     height: int
 
 
+class MoveOrder(msgspec.Struct, frozen=True, tag_field="op", tag="ask_move"):
+    """Tell a container's master to ask for one like it on a node, under this id (SPEC G-69)."""
+
+    id: str
+    container: str
+    node: str
+    allocation_request_id: int
+
+
+class LetGoOrder(msgspec.Struct, frozen=True, tag_field="op", tag="let_go"):
+    """Tell a container's master that it is not needed any more."""
+
+    id: str
+    container: str
+
+
 class ExplainOrder(msgspec.Struct, frozen=True, tag_field="op", tag="explain"):
     """Say in an application's diagnostics why it waits; no text clears it."""
 
@@ -351,7 +367,7 @@ class ExplainOrder(msgspec.Struct, frozen=True, tag_field="op", tag="explain"):
 Order = CommitOrder | ReleaseOrder
 """Orders about containers."""
 
-Notice = HeightOrder | ExplainOrder
+Notice = HeightOrder | ExplainOrder | MoveOrder | LetGoOrder
 """Orders that create and end nothing."""
 
 
