@@ -69,6 +69,21 @@ def meet(
     return _environment(answer, environment)
 
 
+def tell_moved(environment: Mapping[str, str]) -> None:
+    """Tell the ApplicationMaster, if it is ours, that this worker lives on where it moved to.
+
+    The end of this container is then no end of the job. One try: the scheduler tells it too.
+    """
+    url = environment.get("GANDIVA_AM_URL")
+    if not url:
+        return
+    try:
+        worker = {"container_id": environment.get("CONTAINER_ID", "")}
+        _Master(url, _token()).call("/moved", worker, lambda: False)
+    except NoRendezvous:
+        pass
+
+
 def _registered(
     master: "_Master",
     environment: Mapping[str, str],

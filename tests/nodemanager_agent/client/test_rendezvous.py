@@ -30,6 +30,7 @@ class Master(ThreadingHTTPServer):
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
         self.workers: dict[int, dict[str, Any]] = {}
         self.ports: list[int] = []
+        self.moved: list[str] = []
         self.refuse = 0
         self.is_over = False
 
@@ -41,6 +42,9 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers["Authorization"] != "Bearer secret":
             return self._answer(401, {})
         worker = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path == "/moved":
+            self.server.moved.append(worker["container_id"])
+            return self._answer(200, {})
         self.server.ports.append(worker["port"])
         if self.server.refuse:
             self.server.refuse -= 1
@@ -165,3 +169,15 @@ def test_only_a_worker_of_our_master_with_others_is_a_gang() -> None:
     assert not rendezvous.is_gang({"GANDIVA_AM_URL": "http://x", "GANDIVA_WORLD_SIZE": "1"})
     assert not rendezvous.is_gang({"GANDIVA_WORLD_SIZE": "2"})
     assert rendezvous.is_gang({"GANDIVA_AM_URL": "http://x", "GANDIVA_WORLD_SIZE": "2"})
+
+
+def test_a_worker_that_moved_away_says_so_and_nobody_waits_for_a_master_that_is_gone(
+    master: Master,
+) -> None:
+    rendezvous.tell_moved({"GANDIVA_AM_URL": master.url, "CONTAINER_ID": "c_1"})
+    assert master.moved == ["c_1"]
+    rendezvous.tell_moved({"CONTAINER_ID": "c_1"})
+    master.shutdown()
+    master.server_close()
+    rendezvous.tell_moved({"GANDIVA_AM_URL": master.url, "CONTAINER_ID": "c_1"})
+    assert master.moved == ["c_1"]
