@@ -1,5 +1,5 @@
-"""The agent of a GPU NodeManager. It is built with live clusters; this version holds none of it.
+"""The agent of a GPU NodeManager, and under `client` what runs inside its jobs (DESIGN §5; docs/AGENT.md).
 
-This version replays traces through a real ResourceManager, where the job model stands for the
-GPU servers; nothing in it suspends a real process.
+One process a node: it binds devices to containers, has launchers start, stop and continue training processes, and tells
+the core. It starts no process and kills none.
 """

@@ -1,0 +1,170 @@
+"""The agent process: one event loop that joins launchers, core, samples and time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import signal
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from importlib.metadata import version
+from typing import Any
+
+import psutil
+import structlog
+
+from gandiva_core.messages.agents import Command, Report, WorkerState
+from nodemanager_agent.controller import Controller, Identity, Surroundings
+from nodemanager_agent.devices import Devices
+from nodemanager_agent.devices.nvml import NvmlDevices
+from nodemanager_agent.devices.virtual import Headroom, VirtualDevices
+from nodemanager_agent.health import HealthFile
+from nodemanager_agent.holders import left_behind
+from nodemanager_agent.ports import Ports
+from nodemanager_agent.processes import is_alive
+from nodemanager_agent.profiler import Profiler, Sample
+from nodemanager_agent.settings import AgentSettings
+from nodemanager_agent.sockets import LauncherSockets
+from nodemanager_agent.state import StateFile
+from nodemanager_agent.transport import CoreStream
+
+TICK_S = 0.1
+MIB = 1024 * 1024
+
+
+class Agent:
+    """All parts of one agent; `run` until a signal ends it. Jobs run on without it.
+
+    Raises:
+        InputError: devices, folders or addresses that cannot be used.
+    """
+
+    def __init__(self, settings: AgentSettings) -> None:
+        self._settings = settings
+        self._say = logger()
+        self._devices = open_devices(settings)
+        state = StateFile(settings.state_dir)
+        self._sockets = LauncherSockets(settings.socket, settings.is_open, self._say)
+        self._stream: CoreStream | None = None
+        self._health = HealthFile(settings.state_dir)
+        self._headroom = Headroom(settings.state_dir / "headroom.json")
+        ports = Ports(self._sockets, self._report, self._say, time.monotonic, time.time)
+        self.controller = Controller(
+            _identity(settings),
+            self._devices,
+            self._devices.measure(),
+            Surroundings(
+                is_alive,
+                partial(left_behind, self._devices, self._live_launchers),
+                settings.ram_dir,
+                settings.unhooked_after_s,
+            ),
+            state,
+            ports,
+        )
+
+    async def run(self) -> None:
+        """Until SIGTERM or SIGINT."""
+        loop = asyncio.get_running_loop()
+        stop = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop.set)
+        await self._sockets.start(self.controller)
+        self._stream = CoreStream(self._settings.core, self.controller.hello, self._told, self._say)
+        profiler = Profiler(self._devices, partial(_hand_over, loop, self._sampled))
+        profiler.start()
+        self._say("info", "ready", node=self._settings.node, socket=str(self._settings.socket))
+        parts: list[asyncio.Task[None]] = [
+            asyncio.create_task(part) for part in (self._stream.run(), self._keep_time())
+        ]
+        waiting = asyncio.create_task(_wait(stop))
+        try:
+            await asyncio.wait([*parts, waiting], return_when=asyncio.FIRST_COMPLETED)
+            for part in parts:
+                if part.done():
+                    part.result()
+        finally:
+            for part in (*parts, waiting):
+                part.cancel()
+            await asyncio.gather(*parts, waiting, return_exceptions=True)
+            await asyncio.to_thread(profiler.close)
+            await self._sockets.close()
+            self.controller.tick()
+            self._devices.close()
+
+    async def _keep_time(self) -> None:
+        beat_s = time.monotonic()
+        while True:
+            await asyncio.sleep(TICK_S)
+            self.controller.tick()
+            if time.monotonic() >= beat_s:
+                beat_s = time.monotonic() + self.controller.report_s
+                self.controller.beat()
+                self._health.write(time.time(), self.controller.devices())
+            if self.controller.take_change():
+                self._report(self.controller.measured())
+
+    def _told(self, command: Command) -> None:
+        self.controller.core_said(command)
+
+    def _report(self, report: Report) -> None:
+        if self._stream is not None:
+            self._stream.send(report)
+
+    def _sampled(self, sample: Sample) -> None:
+        self.controller.sampled(sample)
+        workers = self.controller.roster.workers.values()
+        if self._settings.virtual_gpus and any(w.state is WorkerState.RUNNING for w in workers):
+            with contextlib.suppress(OSError):
+                self._headroom.add(sample.idle_ratio)
+
+    def _live_launchers(self) -> frozenset[int]:
+        workers = self.controller.roster.workers.values()
+        return frozenset(w.pid for w in workers if w.pid and w.state is not WorkerState.ENDED)
+
+
+def open_devices(settings: AgentSettings) -> Devices:
+    """Virtual ones where they are asked for, else the machine's."""
+    if not settings.virtual_gpus:
+        return NvmlDevices(settings.allowed)
+    return VirtualDevices(
+        settings.virtual_gpus, settings.virtual_memory_mib, settings.virtual_step_s
+    )
+
+
+def logger() -> Callable[..., None]:
+    """JSON lines on stderr, called with level, text and values: what comes from outside cannot forge a line."""
+    log: Any = structlog.wrap_logger(
+        structlog.PrintLogger(sys.stderr),
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.JSONRenderer(),
+        ],
+        wrapper_class=structlog.BoundLogger,
+    )
+
+    def say(level: str, text: str, **values: Any) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            getattr(log, level)(text, **values)
+
+    return say
+
+
+def _identity(settings: AgentSettings) -> Identity:
+    memory_mib = int(psutil.virtual_memory().total) // MIB
+    return Identity(settings.node, secrets.token_hex(8), version("gandiva-yarn"), memory_mib)
+
+
+def _hand_over(
+    loop: asyncio.AbstractEventLoop, told: Callable[[Sample], None], sample: Sample
+) -> None:
+    with contextlib.suppress(RuntimeError):  # the loop is over
+        loop.call_soon_threadsafe(told, sample)
+
+
+async def _wait(stop: asyncio.Event) -> None:
+    await stop.wait()

@@ -1,0 +1,465 @@
+"""The agent's decisions: what core, launchers and time ask, in one thread, over `Ports`. No socket in here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gandiva_core.messages.agents import (
+    AgentHello,
+    Command,
+    ContinuityChecked,
+    Device,
+    DeviceLost,
+    EndMove,
+    Expect,
+    Measured,
+    PrepareMove,
+    RestoreState,
+    RotationTable,
+    RunWorker,
+    SaveState,
+    SwitchWorkers,
+    Welcome,
+    WorkerEnded,
+    WorkerState,
+)
+from nodemanager_agent.answers import Answers, SwitchAnswer
+from nodemanager_agent.binding import Binding
+from nodemanager_agent.devices import Devices
+from nodemanager_agent.lifecycle import FOUND, Stimulus
+from nodemanager_agent.migration import Moves
+from nodemanager_agent.orders import Orders, found
+from nodemanager_agent.ports import Admission, Ports, Registration
+from nodemanager_agent.profiler import Sample
+from nodemanager_agent.roster import Roster
+from nodemanager_agent.rotation import Rotation
+from nodemanager_agent.state import Known, StateFile, noted
+from nodemanager_agent.strays import Holders, Strays
+from nodemanager_agent.switching import Switching
+from nodemanager_agent.workers import Outcome, Progress, Worker
+
+_LIMIT_S = 30.0
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """What a hello says of the agent itself."""
+
+    node: str
+    session: str
+    version: str
+    host_memory_mib: int = 0
+
+
+class Surroundings(msgspec.Struct, frozen=True):
+    """What the controller knows of its machine.
+
+    Attributes:
+        is_alive: of a process by number and start.
+        holders: processes left of a worker that ended.
+        ram_folder: for states of moves.
+        unhooked_after_s: a container whose process is there and has not registered for so long never will.
+    """
+
+    is_alive: Callable[[int, int | None], bool]
+    holders: Holders
+    ram_folder: Path
+    unhooked_after_s: float = 30.0
+
+
+class Controller:
+    """The agent, but for its sockets.
+
+    Args:
+        devices: of this node; `measured` is their first measurement.
+        state: what earlier agents noted, and where to note.
+    """
+
+    def __init__(
+        self,
+        identity: Identity,
+        devices: Devices,
+        measured: tuple[Device, ...],
+        surroundings: Surroundings,
+        state: StateFile,
+        ports: Ports,
+    ) -> None:
+        self._identity = identity
+        self._devices = measured
+        self._surroundings = surroundings
+        self._state = state
+        self._ports = ports
+        self.report_s = 1.0
+        self._is_changed = False
+        self._known: Known | None = None
+        self._quarantined: dict[int, str] = {}
+        self._lost: set[int] = set()
+        self.rotation = Rotation()
+        self.answers = Answers(ports.report)
+        self.roster = Roster(surroundings.is_alive)
+        self.binding = Binding(
+            {device.index: device.memory_mib for device in measured}, devices.context_mib
+        )
+        self._orders = Orders(ports, self._late)
+        workers = self.roster.workers
+        uuids = {device.index: device.uuid for device in measured}
+        self.switching = Switching(
+            workers,
+            self.binding,
+            self._orders,
+            ports,
+            devices=devices,
+            uuids=uuids,
+            changed=self._changed,
+        )
+        self._moves = Moves(
+            workers,
+            self.binding,
+            self._orders,
+            self.switching,
+            ram_folder=surroundings.ram_folder,
+            uid=os.getuid(),
+            changed=self._changed,
+        )
+        self._strays = Strays(self.binding, surroundings.holders, self._quarantine, self._lift)
+        self._recall()
+        self._look_at(measured)
+
+    # ------------------------------------------------------------------ the core
+
+    def hello(self) -> AgentHello:
+        """The first message of a stream: the truth as it is now."""
+        return AgentHello(
+            self._identity.node,
+            self._identity.session,
+            self._identity.version,
+            self.devices(),
+            can_suspend=True,
+            workers=self._reports(),
+            host_memory_mib=self._identity.host_memory_mib,
+            epoch=self.answers.epoch,
+            last_message_id=self.answers.last_message_id,
+        )
+
+    def measured(self) -> Measured:
+        """All as it is now."""
+        return Measured(self._ports.wall(), self.devices(), self._reports())
+
+    def devices(self) -> tuple[Device, ...]:
+        """As they are, quarantined ones marked."""
+        return tuple(self._marked(device) for device in self._devices)
+
+    def core_said(self, command: Command) -> None:
+        """Carry out a command, or begin to."""
+        self.rotation.heard(self._ports.monotonic())
+        if isinstance(command, Welcome):
+            self._welcome(command)
+        elif self.answers.is_new(command.epoch, command.message_id):
+            self._obey(command)
+
+    def _welcome(self, command: Welcome) -> None:
+        self.report_s = command.report_s
+        self.rotation.quantum_s = command.quantum_s
+        self.rotation.silent_s = command.silent_s
+        self._changed()
+
+    def _obey(self, command: Command) -> None:
+        match command:
+            case Expect():
+                self._expect(command)
+            case SwitchWorkers():
+                self._switch(command)
+            case RotationTable():
+                self.rotation.table = command
+                self._changed()
+            case PrepareMove():
+                self._moves.prepare(command, lambda a: self.answers.answer(command.epoch, a))
+            case SaveState():
+                self._moves.save(command, lambda a: self.answers.answer(command.epoch, a))
+            case RestoreState():
+                self._moves.restore(command, lambda a: self.answers.answer(command.epoch, a))
+            case EndMove():
+                self._moves.end(command, lambda a: self.answers.answer(command.epoch, a))
+
+    def _expect(self, command: Expect) -> None:
+        for worker in self.roster.expect(command.workers):
+            is_here = worker.is_connected or (
+                worker.pid > 0 and self._surroundings.is_alive(worker.pid, worker.start_ticks)
+            )
+            if not is_here and not self._moves.is_moving_here(worker.container_id):
+                self._end(worker, None, "its container is gone")
+        self._changed()
+
+    def _switch(self, command: SwitchWorkers) -> None:
+        answer = SwitchAnswer(self.answers, command)
+        for container_id in command.suspend:
+            self.switching.suspend(container_id, command.limit_s, answer.stopped)
+        for wanted in command.run:
+            self.switching.run(wanted, command.limit_s * 2, answer.started)
+
+    # ------------------------------------------------------------------ launchers
+
+    def admit(self, registration: Registration) -> Admission:
+        """Whether a launcher is let in; after the line is open, call `registered`."""
+        return self.roster.admit(registration)
+
+    def registered(self, registration: Registration) -> None:
+        """A launcher is there, and said in which state it is."""
+        worker = self.roster.workers[registration.container_id]
+        worker.is_connected = True
+        if worker.may(Stimulus.REGISTERED):
+            worker.follow(Stimulus.REGISTERED)
+        self._believe(worker, registration.state, registration.gpus)
+        self._orders.registered(worker, registration.state)
+        self.switching.registered(worker)
+        self._moves.registered(worker)
+        self._changed()
+
+    def _believe(self, worker: Worker, told: str, gpus: tuple[int, ...] = ()) -> None:
+        """What the launcher says is so. Who stopped meanwhile holds nothing; who runs holds what it says it does."""
+        state = found(told)
+        if state is None or worker.ordered is not None:
+            return  # what was ordered is still to come true, and is answered
+        if worker.state is not state:
+            worker.follow(FOUND[state])
+            self._changed()
+        if told == WorkerState.SUSPENDED:  # who was saved for a move keeps its devices
+            self.binding.release(worker.container_id)
+        elif gpus and not self.binding.held_by(worker.container_id):
+            self.binding.take(self.switching.claim(worker, RunWorker(worker.container_id, gpus)))
+
+    def gone(self, container_id: str) -> None:
+        """A launcher's line is closed; its job may well run on."""
+        worker = self.roster.workers.get(container_id)
+        if worker is not None:
+            worker.is_connected = False
+            self._orders.lost(worker)
+
+    def launcher_said(self, container_id: str, message: Mapping[str, Any]) -> None:
+        """A message on the line of an admitted launcher.
+
+        Raises:
+            msgspec.ValidationError: a field is not of its kind.
+        """
+        worker = self.roster.workers.get(container_id)
+        if worker is None or worker.state is WorkerState.ENDED:
+            return
+        match message["op"]:
+            case "done" | "failed":
+                self._orders.answered(worker, message)
+                self.switching.advance()
+            case "progress":
+                self._note_progress(worker, msgspec.convert(message, Progress))
+            case "continuity":
+                self._ports.report(_continuity(container_id, message, self._ports.wall()))
+            case "ended":
+                code = message.get("exit_code")
+                exit_code = code if isinstance(code, int) else None
+                self._end(worker, exit_code, str(message.get("reason") or ""))
+
+    def _note_progress(self, worker: Worker, told: Progress) -> None:
+        before, worker.progress = worker.progress, told
+        if told.state is not None:
+            self._orders.told_state(worker, told.state)
+            if not self._moves.is_moving_here(worker.container_id):
+                self._believe(worker, told.state)
+        if (before.method, before.can_pack, before.can_move, before.can_resize) != (
+            told.method,
+            told.can_pack,
+            told.can_move,
+            told.can_resize,
+        ):
+            self._changed()
+
+    def _late(self, worker: Worker, op: str) -> None:
+        """An order that was given up came true: the core was told otherwise, so it is undone."""
+        if op == "suspend" and worker.state is WorkerState.RUNNING:
+            self.switching.begin(worker, self._undone)
+        elif op in ("start", "resume") and worker.state is not WorkerState.ENDED:
+            worker.follow(Stimulus.FOUND_RUNNING)
+            self._changed()
+
+    def _undone(self, container_id: str, outcome: Outcome) -> None:
+        self._ports.say(
+            "info", "a late stop is undone", container_id=container_id, outcome=str(outcome)
+        )
+
+    def _end(self, worker: Worker, exit_code: int | None, reason: str) -> None:
+        """It ended; its devices are looked at before anybody has them."""
+        if worker.state is WorkerState.ENDED:
+            return
+        worker.follow(Stimulus.ENDED)
+        self._orders.ended(worker)
+        self.switching.ended(worker.container_id)
+        self._strays.watch(worker)
+        self._ports.report(WorkerEnded(worker.container_id, self._ports.wall(), exit_code, reason))
+        self._changed()
+
+    # ------------------------------------------------------------------ time
+
+    def tick(self) -> None:
+        """Often: limits, what waits for devices, the rotation, and notes."""
+        now_s = self._ports.monotonic()
+        for worker in list(self.roster.workers.values()):
+            self._orders.advance(worker, now_s)
+        self.switching.advance()
+        turn = self.rotation.due(now_s, self._ports.wall())
+        if turn is not None:
+            self._turn({wanted.container_id: wanted for wanted in turn})
+        self._save()
+
+    def beat(self) -> None:
+        """Once a report: processes that are gone, and what they left."""
+        for worker in list(self.roster.workers.values()):
+            if worker.is_connected or worker.pid <= 0 or worker.state is WorkerState.ENDED:
+                continue
+            if not self._surroundings.is_alive(worker.pid, worker.start_ticks):
+                self._end(worker, None, "its launcher is gone")
+        if self._strays.beat():
+            self.switching.advance()
+        for container_id, worker in list(self.roster.workers.items()):
+            is_over = worker.state is WorkerState.ENDED and worker.expected is None
+            if is_over and container_id not in self._strays.watched:
+                del self.roster.workers[container_id]
+        self._changed()
+
+    def _turn(self, wanted: dict[str, Any]) -> None:
+        """The next quantum of the core's last table: nothing is ended, and who cannot stop stays."""
+        self._ports.say("info", "the core is silent; residents turn", run=sorted(wanted))
+        for worker in list(self.roster.workers.values()):
+            if worker.state is WorkerState.RUNNING and worker.container_id not in wanted:
+                self.switching.suspend(worker.container_id, _LIMIT_S, _nobody)
+        for each in wanted.values():
+            self.switching.run(each, 2 * _LIMIT_S, _nobody)
+
+    # ------------------------------------------------------------------ devices and samples
+
+    def sampled(self, sample: Sample) -> None:
+        """What the profiler saw."""
+        self._look_at(sample.devices)
+        now_s = self._ports.monotonic()
+        for worker in self.roster.workers.values():
+            seen = sample.workers.get(worker.container_id)
+            if seen is not None:
+                worker.host_memory_mib = seen.host_memory_mib
+                worker.minibatch_s_seen = seen.minibatch_s
+                worker.utilisation_ratio = self._utilisation(worker, seen.cpu_ratio)
+            self._look_for_hook(worker, seen is not None, now_s)
+
+    def _utilisation(self, worker: Worker, cpu_ratio: float | None) -> float | None:
+        """Of its devices, by the driver; a virtual one is as busy as its process."""
+        gpus = self.binding.held_by(worker.container_id)
+        mine = [device for device in self._devices if device.index in gpus]
+        ratios = [d.utilisation_ratio for d in mine if d.utilisation_ratio is not None]
+        if ratios:
+            return sum(ratios) / len(ratios)
+        return cpu_ratio if mine and all(device.is_virtual for device in mine) else None
+
+    def _look_for_hook(self, worker: Worker, is_seen: bool, now_s: float) -> None:
+        if worker.state is WorkerState.UNHOOKED and worker.seen_at_s is not None and not is_seen:
+            self._end(worker, None, "its processes are gone")
+        if worker.state is WorkerState.UNHOOKED and is_seen:
+            worker.seen_at_s = now_s
+        if worker.state is not WorkerState.EXPECTED or worker.expected is None:
+            return
+        is_awaited = self.switching.is_awaited(worker.container_id)
+        if worker.seen_at_s is None and (is_seen or is_awaited):
+            worker.seen_at_s = now_s
+        waited_s = 0.0 if worker.seen_at_s is None else now_s - worker.seen_at_s
+        if waited_s >= self._surroundings.unhooked_after_s:
+            worker.seen_at_s = worker.seen_at_s if is_seen else None
+            worker.follow(Stimulus.NOT_REGISTERED)
+            self.switching.unhooked(worker)
+            self._changed()
+
+    def _look_at(self, devices: tuple[Device, ...]) -> None:
+        self._devices = devices
+        for device in devices:
+            if not device.healthy and device.index not in self._lost:
+                self._lost.add(device.index)
+                self.binding.close(device.index, device.reason)
+                self._tell_lost(device.index, device.reason)
+
+    def _quarantine(self, gpu: int, reason: str) -> None:
+        self._quarantined[gpu] = reason
+        self._tell_lost(gpu, reason)
+
+    def _lift(self, gpu: int) -> None:
+        self._quarantined.pop(gpu, None)
+        self._ports.say("info", "a device is free again", device=gpu)
+        self._changed()
+
+    def _tell_lost(self, gpu: int, reason: str) -> None:
+        self._ports.say("error", "a device is given to nobody", device=gpu, reason=reason)
+        self._ports.report(DeviceLost(self._ports.wall(), gpu, reason))
+        self._changed()
+
+    def _marked(self, device: Device) -> Device:
+        reason = self._quarantined.get(device.index)
+        if reason is None:
+            return device
+        return msgspec.structs.replace(device, healthy=False, reason=reason)
+
+    # ------------------------------------------------------------------ notes
+
+    def _changed(self) -> None:
+        self._is_changed = True
+
+    def take_change(self) -> bool:
+        """Whether something changed since the last call, so that a report is due at once."""
+        changed, self._is_changed = self._is_changed, False
+        return changed
+
+    def _save(self) -> None:
+        rest = Known(
+            epoch=self.answers.epoch,
+            message_id=self.answers.last_message_id,
+            table=self.rotation.table,
+            quantum_s=self.rotation.quantum_s,
+            silent_s=self.rotation.silent_s,
+        )
+        known = noted(self.roster.workers.values(), self.binding.claims, rest)
+        if known == self._known:
+            return
+        try:
+            self._state.write(known)
+            self._known = known
+        except OSError as error:
+            self._ports.say("error", "the state file cannot be written", problem=str(error))
+
+    def _recall(self) -> None:
+        known, problem = self._state.read()
+        if problem:
+            self._ports.say("error", "what an earlier agent noted is lost", problem=problem)
+        self.answers.epoch, self.answers.last_message_id = known.epoch, known.message_id
+        self.rotation.table = known.table
+        self.rotation.quantum_s, self.rotation.silent_s = known.quantum_s, known.silent_s
+        for claim in known.claims:
+            self.binding.take(claim)
+        for worker in self.roster.recall(known.workers):
+            self._end(worker, None, "it ended while the agent was away")
+
+    def _reports(self) -> tuple[Any, ...]:
+        return tuple(
+            worker.report(self.binding.held_by(worker.container_id))
+            for worker in self.roster.workers.values()
+        )
+
+
+def _nobody(_container_id: str, _outcome: Outcome) -> None:
+    """The core hears of it by the next report."""
+
+
+def _continuity(container_id: str, message: Mapping[str, Any], now_s: float) -> ContinuityChecked:
+    return ContinuityChecked(
+        container_id,
+        now_s,
+        str(message.get("after") or ""),
+        message.get("is_same") is True,
+        int(message.get("minibatches") or 0),
+        str(message.get("detail") or ""),
+    )
