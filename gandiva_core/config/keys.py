@@ -30,6 +30,8 @@ class Reader(StrEnum):
     CORE = "core"
     PLUGIN = "plug-in"
     BOTH = "core and plug-in"
+    AGENT = "agent"
+    CORE_AND_AGENT = "core and agent"
 
 
 class Key(msgspec.Struct, frozen=True):
@@ -206,6 +208,83 @@ KEYS: tuple[Key, ...] = (
         reason="Events kept for a core that does not fetch them; then all are dropped for one resync. About 50 MB.",
         reader=Reader.PLUGIN,
         least=1,
+    ),
+    Key(
+        name=PREFIX + "agents.port",
+        unit=Unit.COUNT,
+        default="0",
+        reason="Port of the core that agents dial; 0: no agents, so nothing is ever suspended.",
+        reader=Reader.CORE_AND_AGENT,
+    ),
+    Key(
+        name=PREFIX + "agents.address",
+        unit=Unit.TEXT,
+        default="127.0.0.1",
+        reason="Where the core listens for agents, and where they dial it. Beyond loopback certificates are needed.",
+        reader=Reader.CORE_AND_AGENT,
+    ),
+    Key(
+        name=PREFIX + "agents.token-file",
+        unit=Unit.TEXT,
+        default="",
+        reason="File of mode 0600 with the secret that agents show; the same on all nodes.",
+        reader=Reader.CORE_AND_AGENT,
+    ),
+    Key(
+        name=PREFIX + "agents.tls.certificate-file",
+        unit=Unit.TEXT,
+        default="",
+        reason="PEM certificate of this host, for mutual TLS between core and agents.",
+        reader=Reader.CORE_AND_AGENT,
+    ),
+    Key(
+        name=PREFIX + "agents.tls.key-file",
+        unit=Unit.TEXT,
+        default="",
+        reason="PEM key of that certificate, of mode 0600.",
+        reader=Reader.CORE_AND_AGENT,
+    ),
+    Key(
+        name=PREFIX + "agents.tls.authority-file",
+        unit=Unit.TEXT,
+        default="",
+        reason="PEM certificates of the authority that signs all of them.",
+        reader=Reader.CORE_AND_AGENT,
+    ),
+    Key(
+        name=PREFIX + "agent.socket",
+        unit=Unit.TEXT,
+        default="/run/gandiva/agent.sock",
+        reason="Unix socket of a node's agent, which launchers dial.",
+        reader=Reader.AGENT,
+    ),
+    Key(
+        name=PREFIX + "agent.state-dir",
+        unit=Unit.TEXT,
+        default="/var/lib/gandiva/agent",
+        reason="Folder in which an agent notes who holds which device, for its own restart.",
+        reader=Reader.AGENT,
+    ),
+    Key(
+        name=PREFIX + "agent.virtual-gpus",
+        unit=Unit.COUNT,
+        default="0",
+        reason="For machines without GPUs: so many virtual devices, shares of the cores. 0: real ones.",
+        reader=Reader.AGENT,
+    ),
+    Key(
+        name=PREFIX + "agent.virtual-step-ms",
+        unit=Unit.MILLISECONDS,
+        default="0",
+        reason="Time that a mini-batch takes on a virtual device at least; 0: what the cores give.",
+        reader=Reader.AGENT,
+    ),
+    Key(
+        name=PREFIX + "agent.unhooked-after-ms",
+        unit=Unit.MILLISECONDS,
+        default="30000",
+        reason="A container that runs and has not registered for so long is none that can be suspended.",
+        reader=Reader.AGENT,
     ),
 )
 

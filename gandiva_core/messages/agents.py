@@ -227,6 +227,7 @@ class Expected(msgspec.Struct, frozen=True, omit_defaults=True):
     Attributes:
         rank: its place in the gang, from 0, of `workers`.
         never: what its owner or its queue forbids: ``suspend``, ``pack``, ``migrate``, ``resize``.
+        with_other_users: its queue allows it to be packed with another user's workers.
     """
 
     container_id: str
@@ -237,6 +238,7 @@ class Expected(msgspec.Struct, frozen=True, omit_defaults=True):
     user: str = ""
     queue: str = ""
     never: tuple[str, ...] = ()
+    with_other_users: bool = False
 
 
 class Expect(_Message, frozen=True, tag=True):

@@ -15,6 +15,7 @@ PURE = (
     "gandiva_core/engine",
     "baselines",
     "yarn_plugin/bridge/translate.py",
+    "nodemanager_agent/lifecycle.py",
 )
 _TEXT = {
     ".py", ".java", ".md", ".toml", ".txt", ".xml", ".yaml", ".yml", ".json", ".cfg", ".csv", ".html",

@@ -79,3 +79,16 @@ def test_what_was_learned_is_in_a_snapshot(scene: Scene) -> None:
     again = Engine.restore(taken, scene.policy, scene.settings, check="full")
     assert again.snapshot() == taken
     assert not again.view.can_suspend(A)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        e.SwitchFailed(0.0, 7, kept=(JobId("x"),)),
+        e.SwitchFailed(0.0, 7, not_started=(JobId("x"),)),
+        e.JobLearned(0.0, JobId("x"), can_suspend=False),
+    ],
+)
+def test_what_is_about_nobody_is_ignored_and_counted(scene: Scene, event: e.Event) -> None:
+    outcome = scene.tell(event)
+    assert (outcome.decisions, outcome.effects, scene.engine.ignored) == ((), (), 1)

@@ -367,7 +367,15 @@ class ExplainOrder(msgspec.Struct, frozen=True, tag_field="op", tag="explain"):
 Order = CommitOrder | ReleaseOrder
 """Orders about containers."""
 
-Notice = HeightOrder | ExplainOrder | MoveOrder | LetGoOrder
+
+class AgentReported(msgspec.Struct, frozen=True, tag_field="op", tag="agent_reported"):
+    """A node's agent has told who holds which device there: what was recovered need not be waited for any longer."""
+
+    id: str
+    node: str
+
+
+Notice = HeightOrder | ExplainOrder | MoveOrder | LetGoOrder | AgentReported
 """Orders that create and end nothing."""
 
 

@@ -16,7 +16,12 @@ import typer
 from gandiva_core.cli.listing import Format, listing
 from gandiva_core.cli.main import ExitCode, complain
 from gandiva_core.model.errors import InputError
-from yarn_plugin.cluster.configuration import CAPACITY, GANDIVA, scheduler_properties
+from yarn_plugin.cluster.configuration import (
+    CAPACITY,
+    GANDIVA,
+    agent_socket,
+    scheduler_properties,
+)
 from yarn_plugin.cluster.state import (
     NODES_MAX,
     RM_HOST,
@@ -63,9 +68,17 @@ def bring_up(
     ] = 4,
     scheduler: Annotated[Scheduler, typer.Option(help="Who schedules.")] = Scheduler.GANDIVA,
     state_dir: StateDir = None,
+    *,
     height_max: Annotated[
         int, typer.Option(help="Jobs per GPU at most, under gandiva.", min=1, max=64)
     ] = HEIGHT_MAX,
+    agents: Annotated[
+        bool,
+        typer.Option(
+            "--agents/--no-agents",
+            help="An agent beside each node, with a virtual device for each of its GPUs; gandiva only.",
+        ),
+    ] = False,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="A Hadoop key; may be repeated."),
@@ -74,7 +87,10 @@ def bring_up(
     """Start the cluster, or what is missing of it. Called again, it changes nothing."""
     from yarn_plugin.cluster import lifecycle
 
-    plan = Plan(nodes, gpus, str(scheduler), height_max, properties_of(settings or []))
+    if agents and scheduler is not Scheduler.GANDIVA:
+        raise InputError("--agents", "with the stock scheduler", "--scheduler gandiva")
+    properties = properties_of(settings or [])
+    plan = Plan(nodes, gpus, str(scheduler), height_max, properties, agents)
     folder = StateFolder(state_dir or default_folder())
     refuse_own(plan, folder)
     with ended_like_ctrl_c():
@@ -130,7 +146,7 @@ def ended_like_ctrl_c() -> Iterator[None]:
 def rows_of(cluster: Cluster, report: RmReport, table: ProcessTable) -> list[tuple[str, ...]]:
     """A line for each process; of a node what the ResourceManager thinks of it too."""
     from yarn_plugin.bridge.status import CONNECTED
-    from yarn_plugin.cluster.daemons import CORE, RESOURCE_MANAGER
+    from yarn_plugin.cluster.daemons import CORE, RESOURCE_MANAGER, agent_of
 
     rm = table.alive(RESOURCE_MANAGER)
     address = f"{RM_HOST}:{cluster.ports['web']}"
@@ -148,6 +164,11 @@ def rows_of(cluster: Cluster, report: RmReport, table: ProcessTable) -> list[tup
         used = f"{told.gpus_used}/{told.gpus}" if told else ""
         count = str(told.containers) if told else ""
         rows.append((node.name, state, str(pid or ""), node.node_id, count, used))
+    for node in cluster.nodes if cluster.plan.agents else ():
+        pid = table.alive(agent_of(node))
+        state = "RUNNING" if pid else "DEAD"
+        socket = str(agent_socket(cluster, node))
+        rows.append((agent_of(node), state, str(pid or ""), socket, "", ""))
     return rows
 
 

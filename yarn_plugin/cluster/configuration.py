@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from yarn_plugin.cluster.processes import CLUSTER_ID
-from yarn_plugin.cluster.state import RM_HOST, Cluster, Node, Plan, StateFolder
+from yarn_plugin.cluster.state import RM_HOST, Cluster, Node, Plan, StateFolder, sockets_of
 
 CAPACITY = "capacity"
 GANDIVA = "gandiva"
@@ -16,6 +16,7 @@ SCHEDULERS = {
     CAPACITY: "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler",
     GANDIVA: "org.gandiva.yarn.GandivaScheduler",
 }
+AGENT_SOCKET = "GANDIVA_AGENT_SOCKET"
 MANAGED = "yarn.scheduler.gandiva.core.managed"
 NODE_MEMORY_MIB = 8192
 NODE_VCORES = 16
@@ -88,8 +89,18 @@ def _usual(folder: StateFolder, cluster: Cluster) -> dict[str, str]:
         MANAGED: "true",
         "yarn.scheduler.gandiva.core.python": sys.executable,
         "yarn.scheduler.gandiva.core.log-dir": str(folder.logs),
-        # There are no agents that could report earlier.
+        # Agents report earlier, where there are some.
         "yarn.scheduler.gandiva.recovery.hold-ms": "5000",
+        **(_agents(folder, cluster) if cluster.plan.agents else {}),
+    }
+
+
+def _agents(folder: StateFolder, cluster: Cluster) -> dict[str, str]:
+    return {
+        "yarn.scheduler.gandiva.agents.port": str(cluster.ports["agents"]),
+        "yarn.scheduler.gandiva.agents.address": RM_HOST,
+        "yarn.scheduler.gandiva.agents.token-file": str(folder.agents_token),
+        "yarn.scheduler.gandiva.agent.virtual-gpus": str(cluster.plan.gpus),
     }
 
 
@@ -128,8 +139,16 @@ def _shared(folder: StateFolder, cluster: Cluster, class_path: str) -> dict[str,
     }
 
 
+def agent_socket(cluster: Cluster, node: Node) -> Path:
+    """Where launchers on a node dial its agent."""
+    return sockets_of(cluster) / f"{node.name}.sock"
+
+
 def _node(folder: StateFolder, cluster: Cluster, node: Node) -> dict[str, str]:
     home = folder.nodes / node.name
+    admin = {"JDK_JAVA_OPTIONS": QUICK_JVM, CLUSTER_ID: cluster.cluster_id}
+    if cluster.plan.agents:
+        admin[AGENT_SOCKET] = str(agent_socket(cluster, node))
     return {
         "yarn.nodemanager.hostname": node.host,
         "yarn.nodemanager.bind-host": node.host,
@@ -147,9 +166,7 @@ def _node(folder: StateFolder, cluster: Cluster, node: Node) -> dict[str, str]:
         "yarn.nodemanager.vmem-check-enabled": "false",
         "yarn.nodemanager.pmem-check-enabled": "false",
         # By the id `down` finds them: a supervised node leaves its containers alone.
-        "yarn.nodemanager.admin-env": (
-            f"JDK_JAVA_OPTIONS={QUICK_JVM},{CLUSTER_ID}={cluster.cluster_id}"
-        ),
+        "yarn.nodemanager.admin-env": ",".join(f"{key}={value}" for key, value in admin.items()),
     }
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from gandiva_core.model.errors import InputError
 from yarn_plugin.bridge.gateway import GatewayError
 from yarn_plugin.bridge.jvm import TARGET_DIR, java_program
-from yarn_plugin.cluster.configuration import node_conf
-from yarn_plugin.cluster.state import Node, StateFolder
+from yarn_plugin.cluster.configuration import agent_socket, node_conf
+from yarn_plugin.cluster.state import Cluster, Node, StateFolder
 
 RESOURCE_MANAGER = "resourcemanager"
 CORE = "core"
@@ -107,6 +108,24 @@ def resource_manager(folder: StateFolder, jars: str) -> list[str]:
 def node_manager(folder: StateFolder, node: Node, jars: str) -> list[str]:
     """The command line of a NodeManager."""
     return [*_jvm(folder, node_conf(folder, node), jars, _NODE_HEAP_MIB), _NODE_CLASS]
+
+
+def agent(folder: StateFolder, cluster: Cluster, node: Node) -> list[str]:
+    """The command line of a node's agent."""
+    home = folder.nodes / node.name
+    options = {
+        "--node": node.node_id,
+        "--conf-dir": str(node_conf(folder, node)),
+        "--socket": str(agent_socket(cluster, node)),
+        "--state-dir": str(home / "agent"),
+    }
+    words = [word for pair in options.items() for word in pair]
+    return [sys.executable, "-m", "nodemanager_agent", *words]
+
+
+def agent_of(node: Node) -> str:
+    """What its process is called."""
+    return node.name.replace("node", "agent")
 
 
 def resource_manager_environment(environment: Mapping[str, str]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from yarn_plugin.bridge.status import CONNECTED
 from yarn_plugin.cluster import daemons
 from yarn_plugin.cluster.configuration import GANDIVA, is_managed, write_all
 from yarn_plugin.cluster.processes import ProcessTable
-from yarn_plugin.cluster.state import Cluster, Plan, StateFolder, addressed
+from yarn_plugin.cluster.state import Cluster, Plan, StateFolder, addressed, sockets_of
 from yarn_plugin.cluster.status import ClusterUnreachableError, RmReport, ask
 from yarn_plugin.replay.rm import last_line
 
@@ -75,7 +75,8 @@ def down(folder: StateFolder, say: Say) -> bool:
             return False
         table = ProcessTable(folder.run, cluster.cluster_id)
         # The nodes first, then the ResourceManager, which ends its core.
-        for names in (_node_names(cluster), (daemons.RESOURCE_MANAGER,)):
+        agents = tuple(daemons.agent_of(node) for node in cluster.nodes if cluster.plan.agents)
+        for names in (agents, _node_names(cluster), (daemons.RESOURCE_MANAGER,)):
             running = [name for name in names if table.alive(name)]
             if running:
                 say(f"stopping {', '.join(running)}")
@@ -99,6 +100,9 @@ def _chosen(folder: StateFolder, plan: Plan, jars: str) -> Cluster:
         jars = daemons.with_copy(folder, jars)
         if plan.scheduler == GANDIVA and not is_managed(plan):
             write_token(folder.token)
+        if plan.agents:
+            write_token(folder.agents_token)
+            sockets_of(cluster).mkdir(mode=0o755, parents=True, exist_ok=True)
         write_all(folder, cluster, jars)
         folder.yarn.write_text(daemons.yarn_script(folder, jars), encoding="utf-8")
         folder.yarn.chmod(0o700)
@@ -110,9 +114,9 @@ def _chosen(folder: StateFolder, plan: Plan, jars: str) -> Cluster:
 
 def _described(plan: Plan) -> str:
     own = "".join(f", {key}={value}" for key, value in sorted(plan.properties.items()))
-    return (
-        f"{plan.nodes} nodes with {plan.gpus} GPUs, {plan.scheduler}, height {plan.height_max}{own}"
-    )
+    agents = ", agents" * plan.agents
+    kind = f"{plan.nodes} nodes with {plan.gpus} GPUs, {plan.scheduler}"
+    return f"{kind}, height {plan.height_max}{agents}{own}"
 
 
 def _node_names(cluster: Cluster) -> tuple[str, ...]:
@@ -145,6 +149,9 @@ class _Starting:
         )
         for node in self._cluster.nodes:
             self._start(node.name, daemons.node_manager(self._folder, node, self._jars))
+        for node in self._cluster.nodes if self._cluster.plan.agents else ():
+            command = daemons.agent(self._folder, self._cluster, node)
+            self._start(daemons.agent_of(node), command)
         self._wait("the ResourceManager", deadline_s, lambda report: report.state == "STARTED")
         self._wait("every node", deadline_s, self._has_all_nodes)
         if is_managed(self._cluster.plan):

@@ -7,6 +7,7 @@ import fcntl
 import os
 import shutil
 import socket
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,7 +27,7 @@ PORTS = range(20_000, 32_000)
 """Below those that Linux gives to outgoing connections: one could take a daemon's place while it is down."""
 
 _PORT_TRIES_MAX = 200
-RM_SERVICES = ("client", "scheduler", "tracker", "admin", "web", "bridge")
+RM_SERVICES = ("client", "scheduler", "tracker", "admin", "web", "bridge", "agents")
 NODE_SERVICES = ("container", "localizer", "web")
 
 
@@ -36,6 +37,7 @@ class Plan(msgspec.Struct, frozen=True):
     Attributes:
         gpus: of each node; they are numbers, no devices.
         properties: Hadoop keys over what the cluster sets itself.
+        agents: an agent beside each node, with a virtual device for each of its GPUs.
     """
 
     nodes: int
@@ -43,6 +45,7 @@ class Plan(msgspec.Struct, frozen=True):
     scheduler: str
     height_max: int
     properties: Mapping[str, str] = {}
+    agents: bool = False
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -96,6 +99,7 @@ class StateFolder:
         self.home = self.path / "home"
         self.temporary = self.path / "tmp"
         self.token = self.path / "token"
+        self.agents_token = self.path / "agents-token"
         self.yarn = self.path / "yarn"
         self._file = self.path / "cluster.json"
 
@@ -150,12 +154,22 @@ class StateFolder:
         own = (self.run, self.nodes, self.conf, self.lib, self.home, self.temporary, self.rm_state)
         for folder in own:
             shutil.rmtree(folder, ignore_errors=True)
-        for file in (self.token, self.yarn, self._file):
+        cluster = None
+        with contextlib.suppress(InputError):
+            cluster = self.load()
+        if cluster is not None:
+            shutil.rmtree(sockets_of(cluster), ignore_errors=True)
+        for file in (self.token, self.agents_token, self.yarn, self._file):
             file.unlink(missing_ok=True)
 
     def log(self, name: str) -> Path:
         """Where a process of the cluster writes."""
         return self.logs / f"{name}.log"
+
+
+def sockets_of(cluster: Cluster) -> Path:
+    """Where its agents listen: a path short enough for a socket, wherever the cluster's folder is."""
+    return Path(tempfile.gettempdir()) / f"gandiva-{cluster.cluster_id[:12]}"
 
 
 def default_folder(environment: Mapping[str, str] | None = None) -> Path:

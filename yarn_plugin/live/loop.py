@@ -18,6 +18,7 @@ from gandiva_core.messages.effects import (
 from gandiva_core.messages.events import Event, GangRefused, JobAdopted
 from gandiva_core.messages.policy import Scheduler
 from gandiva_core.model.errors import InvariantError
+from gandiva_core.model.units import ServerId
 from gandiva_core.runtime.clock import Clock
 from gandiva_core.runtime.journal import EntrySink, entry_of
 from gandiva_core.runtime.ports import World
@@ -26,6 +27,7 @@ from yarn_plugin.bridge.orders import OK, OrderDesk
 from yarn_plugin.bridge.translate import Translator
 from yarn_plugin.bridge.wire import (
     Adoption,
+    AgentReported,
     Answer,
     Batch,
     CommitOrder,
@@ -42,6 +44,9 @@ from yarn_plugin.live.servers import ServerRules
 EVENTS_A_CALL = 10_000
 WAIT_MS_MAX = 400
 """A long poll: how long the gateway may keep us when it has nothing. A second without a call is silence."""
+
+AGENTS_WAIT_MS_MAX = 20
+"""The same while agents may answer: a stop is to be passed on within a fraction of a mini-batch."""
 
 EVENTS_A_TURN_MAX = 500_000
 """More is a policy and a ResourceManager that answer each other for ever."""
@@ -63,6 +68,13 @@ class Session(Protocol):
         """Orders to the scheduler."""
 
 
+class Nodes(Protocol):
+    """Whose agents come and go."""
+
+    def changed(self) -> Sequence[str]:
+        """Nodes whose agent came or went since the last call."""
+
+
 class CoreLoop:
     """Everything between two `hello`s and across them; knows no connection, only the session it is handed.
 
@@ -73,6 +85,7 @@ class CoreLoop:
         rules: see `ServerRules`.
         clock: the time of every event.
         journal: where entries go; None for nowhere. Closed by whoever made it.
+        nodes: None where no agents are waited for.
     """
 
     def __init__(
@@ -85,6 +98,7 @@ class CoreLoop:
         *,
         clock: Clock,
         journal: EntrySink | None = None,
+        nodes: Nodes | None = None,
     ) -> None:
         self._scheduler = scheduler
         self._translator = translator
@@ -93,6 +107,7 @@ class CoreLoop:
         self._rules = rules
         self._clock = clock
         self._journal = journal
+        self._nodes = nodes
         self._explanations = Explanations(desk.register)
         self._inbox: deque[Event] = deque()
         self._unsent: list[ContainerEffect] = []
@@ -100,7 +115,7 @@ class CoreLoop:
         self._lost: GatewayError | None = None
         self.events = 0
 
-    def turn(self, session: Session, wait_ms_max: int = WAIT_MS_MAX) -> None:
+    def turn(self, session: Session, wait_ms_max: int | None = None) -> None:
         """One call for events, and all that follows from them and from the time.
 
         Raises:
@@ -109,7 +124,7 @@ class CoreLoop:
             GandivaError: of the engine or the policy; the event was undone.
         """
         self._lost = None
-        wait_ms = min(wait_ms_max, self._wait_ms())
+        wait_ms = min(self._patience_ms if wait_ms_max is None else wait_ms_max, self._wait_ms())
         batch = _batch(session.take_events_text(EVENTS_A_CALL, wait_ms))
         now_s = self._clock()
         if any(isinstance(event, Resync) and event.part == 1 for event in batch.events):
@@ -125,9 +140,24 @@ class CoreLoop:
             # Until its last part is there, a commit would look like a container that the snapshot does not have.
             self._take(session, self._translator.due(now_s), now_s)
             self._take(session, self._world.advance(now_s).events, now_s)
+            self._review(session, now_s)
             self._notify(session, self._explanations.due(now_s))
         if self._lost is not None:
             raise self._lost
+
+    @property
+    def _patience_ms(self) -> int:
+        """Agents' answers are looked at between two calls."""
+        return WAIT_MS_MAX if self._nodes is None else AGENTS_WAIT_MS_MAX
+
+    def _review(self, session: Session, now_s: float) -> None:
+        """What servers can do changes with their agents."""
+        changed = () if self._nodes is None else self._nodes.changed()
+        if changed:
+            self._notify(session, [AgentReported(f"agent/{node}", node) for node in changed])
+            reviewed = self._rules.review([ServerId(node) for node in changed], now_s)
+            self._take(session, list(reviewed), now_s)
+            self._raise_heights(session)
 
     def _raise_heights(self, session: Session) -> None:
         """Before anything is placed above the physical devices."""

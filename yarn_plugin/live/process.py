@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from importlib.metadata import version
@@ -22,14 +22,19 @@ from gandiva_core.config.reading import environment_source, read_settings, unrea
 from gandiva_core.config.settings import Settings
 from gandiva_core.engine.engine import Engine
 from gandiva_core.model.cluster import Cluster
+from gandiva_core.model.units import ServerId
 from gandiva_core.policies.gandiva import create
 from gandiva_core.runtime.agentless import AgentlessWorld
 from gandiva_core.runtime.clock import Clock, live_clock
 from gandiva_core.runtime.housekeeping import Housekeeping, journal_chores
 from gandiva_core.runtime.journal import FORMAT_VERSION, Ending, Header
 from gandiva_core.runtime.lossy import LossyJournal
+from gandiva_core.runtime.ports import World
 from gandiva_core.runtime.segments import Retention, SegmentedJournal
 from gandiva_core.site.configuration import SiteConfiguration
+from yarn_plugin.agents.port import AgentsPort, read_agents_port
+from yarn_plugin.agents.server import AgentServer
+from yarn_plugin.agents.world import AgentWorld
 from yarn_plugin.bridge.orders import OrderDesk
 from yarn_plugin.bridge.register import Register
 from yarn_plugin.bridge.translate import Translator
@@ -46,10 +51,15 @@ WITHOUT_AGENT = PREFIX + "oversubscribe-without-agent"
 
 
 class Site(msgspec.Struct, frozen=True):
-    """What the core takes from a site's files and its environment; mode and queues come from the ResourceManager."""
+    """What the core takes from a site's files and its environment; mode and queues come from the ResourceManager.
+
+    Attributes:
+        agents: where agents dial in; None for no agents.
+    """
 
     settings: Settings
     oversubscribes_without_agent: bool
+    agents: AgentsPort | None = None
 
 
 def decide(
@@ -95,6 +105,7 @@ def read_site(conf_dir: Path | None) -> Site:
     return Site(
         settings=read_settings(files.located(PREFIX), environment),
         oversubscribes_without_agent=files.flag(WITHOUT_AGENT, False),
+        agents=read_agents_port(files),
     )
 
 
@@ -106,7 +117,6 @@ def opened(site: Site, journal_dir: Path | None, clock: Clock | None = None) -> 
     engine = Engine(policy, site.settings)
     register = Register()
     translator = Translator(register, gang_wait_s=site.settings.gang_wait_s)
-    rules = ServerRules(can_suspend=site.oversubscribes_without_agent)
     journal = (
         None
         if journal_dir is None
@@ -119,14 +129,42 @@ def opened(site: Site, journal_dir: Path | None, clock: Clock | None = None) -> 
     )
     is_complete = False
     try:
-        with chores:
-            world = AgentlessWorld()
+        with chores, attended(site, register, clock) as world:
             desk = OrderDesk(register)
-            yield CoreLoop(engine, translator, desk, world, rules, clock=clock, journal=journal)
+            nodes = world if isinstance(world, AgentWorld) else None
+            rules = ServerRules(can_suspend=_judge(site, nodes))
+            yield CoreLoop(
+                engine, translator, desk, world, rules, clock=clock, journal=journal, nodes=nodes
+            )
         is_complete = True
     finally:
         if journal is not None:
             journal.close(Ending(is_complete, clock()))
+
+
+@contextmanager
+def attended(site: Site, register: Register, clock: Clock) -> Iterator[World]:
+    """The world: agents, where the site has some."""
+    if site.agents is None:
+        yield AgentlessWorld()
+        return
+    port = site.agents
+    server = AgentServer(port.credentials, port.address, port.port, logger().info)
+    server.start()
+    logger().info("agents may dial", address=port.address, port=server.port)
+    try:
+        # A later core has a later epoch: agents refuse what an older one still sends.
+        yield AgentWorld(
+            server, register, quantum_s=site.settings.quantum_s, epoch=int(clock() * 1000)
+        )
+    finally:
+        server.close()
+
+
+def _judge(site: Site, nodes: AgentWorld | None) -> Callable[[ServerId], bool]:
+    if nodes is None or site.oversubscribes_without_agent:
+        return lambda _: site.oversubscribes_without_agent
+    return nodes.can_suspend
 
 
 def open_journal(folder: Path, engine: Engine, site: Site) -> SegmentedJournal:

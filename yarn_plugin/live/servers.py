@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -20,11 +20,11 @@ class ServerRules:
     """Completes the translator's events.
 
     Args:
-        can_suspend: what servers are said to be able to do in mode full, agents or not. True is for tests: jobs would
-            share devices and nothing would stop one for the other.
+        can_suspend: whether something on a server can suspend jobs, in mode full. True for every server is for tests:
+            jobs would share devices and nothing would stop one for the other.
     """
 
-    def __init__(self, *, can_suspend: bool) -> None:
+    def __init__(self, *, can_suspend: Callable[[ServerId], bool]) -> None:
         self._can_suspend = can_suspend
         self._adoption: Adoption | None = None
         self._servers: dict[ServerId, Server] = {}
@@ -43,6 +43,16 @@ class ServerRules:
                 self._servers[server.server_id] = revised
                 yield ServerJoined(at_s, revised)
         yield from self._limits(at_s)
+
+    def review(self, server_ids: Iterable[ServerId], at_s: float) -> Iterator[Event]:
+        """Servers whose agent came or went."""
+        for server_id in server_ids:
+            server = self._servers.get(server_id)
+            revised = server if server is None else self._revised(server)
+            if revised is not None and revised != server:
+                self._servers[server_id] = revised
+                self._unsettled[server_id] = None
+                yield ServerJoined(at_s, revised)
 
     def complete(self, events: Sequence[Event]) -> Iterator[Event]:
         """The same events; behind a change of servers what queues are guaranteed of them."""
@@ -91,7 +101,8 @@ class ServerRules:
         may_share = adoption is None or (
             adoption.mode == FULL and Scope.of(adoption).has_partition(server.partition)
         )
-        return msgspec.structs.replace(server, can_suspend=self._can_suspend and may_share)
+        can_suspend = may_share and self._can_suspend(server.server_id)
+        return msgspec.structs.replace(server, can_suspend=can_suspend)
 
     # ------------------------------------------------------------------ limits
 

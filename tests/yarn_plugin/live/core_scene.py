@@ -33,7 +33,7 @@ class CoreScene:
             Translator(self.register),
             OrderDesk(self.register),
             AgentlessWorld(),
-            ServerRules(can_suspend=can_suspend),
+            ServerRules(can_suspend=lambda _: can_suspend),
             clock=lambda: self.now_s,
         )
         rm.overflow()

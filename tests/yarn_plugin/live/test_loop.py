@@ -94,7 +94,7 @@ class Scene:
             Translator(register),
             OrderDesk(register),
             AgentlessWorld(),
-            ServerRules(can_suspend=can_suspend),
+            ServerRules(can_suspend=lambda _: can_suspend),
             clock=lambda: self.now_s,
             journal=self.journal,
         )

@@ -59,14 +59,14 @@ def can_suspend(event: Event) -> bool:
 def test_devices_are_shared_in_full_only_and_only_where_something_can_suspend(
     mode: str, *, flag: bool, expected: bool
 ) -> None:
-    rules = ServerRules(can_suspend=flag)
+    rules = ServerRules(can_suspend=lambda _: flag)
     list(rules.settle(adoption(mode), 0.0))
     assert can_suspend(next(rules.complete([joined("a")]))) is expected
     assert [order.height for order in rules.heights()] == ([4] if expected else [])
 
 
 def test_a_partition_that_is_not_adopted_is_never_shared() -> None:
-    rules = ServerRules(can_suspend=True)
+    rules = ServerRules(can_suspend=lambda _: True)
     list(rules.settle(adoption(adopted_partitions=("",)), 0.0))
     events = rules.complete([joined("a"), joined("b", partition="p")])
     servers = [event for event in events if isinstance(event, ServerJoined)]
@@ -74,7 +74,7 @@ def test_a_partition_that_is_not_adopted_is_never_shared() -> None:
 
 
 def test_another_mode_is_told_for_servers_that_are_there_and_heights_follow() -> None:
-    rules = ServerRules(can_suspend=True)
+    rules = ServerRules(can_suspend=lambda _: True)
     list(rules.settle(adoption("full"), 0.0))
     list(rules.complete([joined("a"), joined("b")]))
     for order in rules.heights():
@@ -86,7 +86,7 @@ def test_another_mode_is_told_for_servers_that_are_there_and_heights_follow() ->
 
 
 def test_a_new_session_asks_for_heights_again_and_a_refused_one_is_tried_again() -> None:
-    rules = ServerRules(can_suspend=True)
+    rules = ServerRules(can_suspend=lambda _: True)
     list(rules.settle(adoption(), 0.0))
     list(rules.complete([joined("a")]))
     (order,) = rules.heights()
@@ -97,7 +97,7 @@ def test_a_new_session_asks_for_heights_again_and_a_refused_one_is_tried_again()
 
 
 def test_limits_are_of_physical_gpus_by_partition_and_follow_the_servers_that_are_there() -> None:
-    rules = ServerRules(can_suspend=False)
+    rules = ServerRules(can_suspend=lambda _: False)
     list(rules.settle(adoption(), 0.0))
     events = list(rules.complete([joined("a"), joined("b"), joined("c", 2, "p")]))
     assert [type(event) for event in events] == [ServerJoined, QueuesConfigured] * 3
@@ -115,7 +115,7 @@ def test_limits_are_of_physical_gpus_by_partition_and_follow_the_servers_that_ar
 def test_jobs_of_queues_that_are_not_ours_are_spared_every_mechanism(
     changes: dict[str, object],
 ) -> None:
-    rules = ServerRules(can_suspend=True)
+    rules = ServerRules(can_suspend=lambda _: True)
     list(rules.settle(adoption(**changes), 0.0))  # type: ignore[arg-type]
     limits = list(rules.complete([joined("a")]))[-1]
     assert limit(limits, "root.a").mechanisms_off == MECHANISMS
@@ -124,14 +124,14 @@ def test_jobs_of_queues_that_are_not_ours_are_spared_every_mechanism(
 
 
 def test_a_queues_own_switches_are_kept() -> None:
-    rules = ServerRules(can_suspend=True)
+    rules = ServerRules(can_suspend=lambda _: True)
     list(rules.settle(adoption(), 0.0))
     limits = list(rules.complete([joined("a")]))[-1]
     assert limit(limits, "root.a").mechanisms_off == ("packing",)
 
 
 def test_nothing_is_said_twice_and_other_events_pass() -> None:
-    rules = ServerRules(can_suspend=False)
+    rules = ServerRules(can_suspend=lambda _: False)
     list(rules.settle(adoption(), 0.0))
     list(rules.complete([joined("a")]))
     killed = JobKilled(2.0, JobId("J"))

@@ -1,0 +1,63 @@
+"""Where agents dial in, as a site's files have it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from gandiva_core.config.keys import BY_NAME, PREFIX
+from gandiva_core.model.errors import InputError
+from gandiva_core.site.configuration import SiteConfiguration
+from gandiva_core.site.tokens import read_token
+from yarn_plugin.agents.credentials import Credentials, Tls
+
+_AGENTS = PREFIX + "agents."
+PORT = _AGENTS + "port"
+ADDRESS = _AGENTS + "address"
+TOKEN = _AGENTS + "token-file"
+_TLS = ("tls.certificate-file", "tls.key-file", "tls.authority-file")
+
+
+class AgentsPort(msgspec.Struct, frozen=True):
+    """An address and what has to be shown there."""
+
+    address: str
+    port: int
+    credentials: Credentials
+
+
+def read_agents_port(site: SiteConfiguration) -> AgentsPort | None:
+    """None where the site has none.
+
+    Raises:
+        InputError: a port that is none, files that cannot be used, an address that nothing protects.
+    """
+    text = site.text(PORT, BY_NAME[PORT].default).strip()
+    if not text.isdecimal() or int(text) > 65535:
+        raise InputError(site.place(PORT), repr(text), "a port, or 0 for no agents")
+    if text == "0":
+        return None
+    address = site.text(ADDRESS, BY_NAME[ADDRESS].default).strip()
+    credentials = read_credentials(site)
+    credentials.check_address(address, site.place(ADDRESS))
+    return AgentsPort(address, int(text), credentials)
+
+
+def read_credentials(site: SiteConfiguration) -> Credentials:
+    """The secret and the certificates, as far as the site has them.
+
+    Raises:
+        InputError: a file that cannot be used, or only some of the three for TLS.
+    """
+    token = site.text(TOKEN, "").strip()
+    files = [site.text(_AGENTS + name, "").strip() for name in _TLS]
+    if any(files) and not all(files):
+        missing = next(name for name, file in zip(_TLS, files, strict=True) if not file)
+        raise InputError(
+            site.place(_AGENTS + missing), "not set", "all three files of TLS, or none"
+        )
+    return Credentials(
+        token=read_token(Path(token), site.place(TOKEN)) if token else "",
+        tls=Tls(*map(Path, files)) if all(files) else None,
+    )
