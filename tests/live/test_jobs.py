@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -75,6 +76,40 @@ def test_under_the_launcher_a_gang_has_what_torch_wants_to_know(live: Live) -> N
     assert sorted(words[:3] for words in said) == [["0", "2", "0"], ["1", "2", "0"]]
     assert said[0][3] == said[1][3], "one address, a node's own"
     assert said[0][3].startswith("127.0.0.1")
+
+
+def test_tensorflow_is_told_of_its_parameter_server(live: Live) -> None:
+    command = 'echo "$TF_CONFIG"; sleep 2'
+    more = ("tony.application.framework=tensorflow", "tony.ps.instances=1", "tony.ps.memory=256m")
+    job = submit(live, "tf", command, *more)
+    assert job.wait() == 0, (job.progress(), job.logs("stderr"))
+    told = [json.loads(said) for said in job.logs() if said.strip()]
+    assert {(each["task"]["type"], each["task"]["index"]) for each in told} >= {("worker", 0)}
+    cluster = told[0]["cluster"]
+    assert [len(cluster["worker"]), len(cluster["ps"])] == [1, 1]
+    assert cluster["worker"] != cluster["ps"]
+
+
+def test_the_secret_is_its_owners_alone_and_what_runs_can_be_read(
+    live: Live, tmp_path: Path
+) -> None:
+    """I7 of the faults; `yarn logs` of a job that runs."""
+    done = tmp_path / "done"
+    command = f"stat -L -c %a gandiva-am.token; echo here; {HOLD.format(done)}"
+    job = submit(live, "secret", command, BARE)
+    until(lambda: job.logs() != [] and "here" in job.logs()[0], "it runs")
+    assert job.logs()[0].split()[0].endswith("00"), "nobody else may read it"
+    shown = live.yarn("logs", "-applicationId", job.app_id, "-log_files", "stdout")
+    assert "here" in shown.stdout, shown.stderr
+    tokens = list(live.folder.nodes.glob("*/local/usercache/*/appcache/*/filecache/*/*.token"))
+    secrets = {token.read_text().strip() for token in tokens if token.is_file()}
+    assert len(secrets) >= 1
+    for log in live.folder.logs.rglob("*"):
+        if log.is_file() and log.suffix != ".crc":
+            text = log.read_text(errors="replace")
+            assert not any(secret in text for secret in secrets), log
+    done.touch()
+    assert job.wait() == 0
 
 
 def test_a_lost_worker_starts_its_gang_again_and_fails_nothing(live: Live, tmp_path: Path) -> None:

@@ -31,7 +31,12 @@ final class RendezvousServer implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(RendezvousServer.class);
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final int BYTES_MAX = 64 * 1024;
-  private static final int THREADS = 4;
+  private static final int THREADS = 32;
+
+  /** The JDK's own key: whoever is slower with a request, in seconds, is cut off. */
+  private static final String REQUEST_S_KEY = "sun.net.httpserver.maxReqTime";
+
+  private static final String REQUEST_S = "10";
   private static final String GENERATION = "generation=";
 
   private final HttpServer server;
@@ -51,6 +56,8 @@ final class RendezvousServer implements AutoCloseable {
     this.gang = gang;
     this.rendezvous = new Rendezvous(gang);
     this.lock = lock;
+    System.setProperty(
+        REQUEST_S_KEY, REQUEST_S); // Read when the first server of a process is made.
     server = HttpServer.create(new InetSocketAddress(host, 0), 0);
     server.setExecutor(threads);
     server.createContext("/", this::handle);
@@ -59,7 +66,9 @@ final class RendezvousServer implements AutoCloseable {
 
   String url() {
     InetSocketAddress address = server.getAddress();
-    return "http://" + address.getAddress().getHostAddress() + ":" + address.getPort();
+    String host = address.getAddress().getHostAddress();
+    boolean isVersion6 = host.contains(":");
+    return "http://" + (isVersion6 ? "[" + host + "]" : host) + ":" + address.getPort();
   }
 
   @Override

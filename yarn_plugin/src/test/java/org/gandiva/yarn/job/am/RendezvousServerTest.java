@@ -7,8 +7,11 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.HttpURLConnection;
+import java.net.Socket;
 import java.net.URL;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
 import org.gandiva.yarn.job.JobSpec;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -133,6 +136,24 @@ class RendezvousServerTest {
     call("GET", "/other", null, "secret");
     assertThat(status).isEqualTo(404);
     assertThat(register(0, 20_000, 1)).isEqualTo(200);
+  }
+
+  @Test
+  void whoIsSlowKeepsNobodyWaiting() throws Exception {
+    List<Socket> slow = new ArrayList<>();
+    URL url = new URL(server.url());
+    try {
+      for (int at = 0; at < 20; at++) {
+        Socket each = new Socket(url.getHost(), url.getPort());
+        each.getOutputStream().write("POST /reg".getBytes(StandardCharsets.US_ASCII));
+        slow.add(each);
+      }
+      assertThat(register(0, 20_000, 1)).isEqualTo(200);
+    } finally {
+      for (Socket each : slow) {
+        each.close();
+      }
+    }
   }
 
   @Test
