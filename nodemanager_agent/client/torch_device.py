@@ -9,7 +9,7 @@ import mmap
 import os
 import sys
 import threading
-from typing import Any, Optional
+from typing import Any, List, Optional
 
 import torch
 
@@ -140,8 +140,8 @@ class CudaDevice(CpuDevice):
         return torch.empty(size, dtype=torch.uint8, pin_memory=True)
 
     def synchronize(self) -> None:
-        """Wait for all GPUs of this process."""
-        for index in range(torch.cuda.device_count()):
+        """Wait for the GPUs that this process uses."""
+        for index in _used():
             torch.cuda.synchronize(index)
 
     def empty(self) -> None:
@@ -150,14 +150,18 @@ class CudaDevice(CpuDevice):
 
     def used(self) -> int:
         """Bytes that the allocator holds of the driver; the context is not among them."""
-        return sum(torch.cuda.memory_reserved(index) for index in range(torch.cuda.device_count()))
+        return sum(torch.cuda.memory_reserved(index) for index in _used())
 
     def memory(self, live: int) -> Memory:
         """By the allocator's statistics; NVML would see the reserved pool only (FACTS §7)."""
         del live
-        devices = range(torch.cuda.device_count())
-        used = sum(torch.cuda.memory_allocated(index) for index in devices)
-        return Memory(used, sum(torch.cuda.max_memory_allocated(index) for index in devices), used)
+        used = sum(torch.cuda.memory_allocated(index) for index in _used())
+        return Memory(used, sum(torch.cuda.max_memory_allocated(index) for index in _used()), used)
+
+
+def _used() -> List[int]:
+    """GPUs on which the allocator holds memory: to ask another for anything would make a context there."""
+    return [each for each in range(torch.cuda.device_count()) if torch.cuda.memory_reserved(each)]
 
 
 def device_of(tensor: Any) -> CpuDevice:

@@ -41,12 +41,19 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=256)
     parser.add_argument("--loader-limit-s", type=float, default=0)
     parser.add_argument("--shard", type=int, default=0)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--ballast-ratio", type=float, default=0.0)
     parser.add_argument("--group-limit-s", type=float, default=5.0)
     options = parser.parse_args()
     torch.manual_seed(1)
+    torch.backends.cudnn.deterministic = True
+    torch.backends.cudnn.benchmark = False
     rank = int(os.environ.get("RANK", "0"))
     world = int(os.environ.get("WORLD_SIZE", "1"))
-    model: Any = Model(options.width)
+    model: Any = Model(options.width).to(options.device)
+    if options.ballast_ratio:
+        size = int(torch.cuda.mem_get_info()[1] * options.ballast_ratio)
+        model.register_buffer("ballast", torch.ones(size, dtype=torch.uint8, device=options.device))
     if world > 1:
         from datetime import timedelta
 
@@ -84,7 +91,8 @@ def train(
     step = parts = 0
     while True:
         for inputs, labels in loader:
-            loss = nn.functional.cross_entropy(model(inputs), labels)
+            outputs = model(inputs.to(options.device))
+            loss = nn.functional.cross_entropy(outputs, labels.to(options.device))
             (loss / options.accumulate).backward()
             parts += 1
             if parts % options.accumulate:
