@@ -37,7 +37,8 @@ class Worker:
     """One worker, its state and what it can do.
 
     Attributes:
-        state: as in `WorkerState` of the messages between core and agents.
+        state: as in `WorkerState` of the messages between core and agents, and ``saved``: it stands still with its
+            device memory, for a move.
         reason: why it ended, where that was not the command's own doing.
     """
 
@@ -68,12 +69,7 @@ class Worker:
 
     def standing(self) -> Message:
         """What a new line to the agent begins with."""
-        return {"state": self.told_state, "gpus": self.gpus}
-
-    @property
-    def told_state(self) -> str:
-        """As the agent knows states: one whose state was saved stands still too."""
-        return "suspended" if self.state == "saved" else self.state
+        return {"state": self.state, "gpus": self.gpus}
 
     def progress(self) -> Message:
         """As the wire's ``progress``."""
@@ -83,7 +79,7 @@ class Worker:
             **self.ranks.progress(),
             **limits,
             **self._method(methods, limits),
-            "state": self.told_state,
+            "state": self.state,
         }
 
     def _method(self, methods: List[str], limits: Message) -> Message:
@@ -183,6 +179,7 @@ def start(worker: Worker, order: Message) -> Steps:
 def warm(worker: Worker, order: Message) -> Steps:
     """Start the command up to where state would be loaded; done when all ranks wait there."""
     yield from start(worker, {**order, "environment": {**_environment(order), "GANDIVA_WARM": "1"}})
+    worker.state = "starting"
     while not worker.ranks.are_warm():
         yield _POLL_S
     return {}
@@ -296,8 +293,12 @@ def save(worker: Worker, order: Message) -> Steps:
 
 def restore(worker: Worker, order: Message) -> Steps:
     """Ranks that warmed up load what was saved and do one mini-batch."""
+    if worker.state != "starting":
+        raise Failed("NOT_WARM", "this worker is {}".format(worker.state))
     worker.gpus = list(order.get("gpus") or worker.gpus)
-    return (yield from _asked(worker, "restore", order, time.monotonic() + _RESUME_S))
+    figures = yield from _asked(worker, "restore", order, time.monotonic() + _RESUME_S)
+    worker.state = "running"
+    return figures
 
 
 def _asked(worker: Worker, op: str, order: Message, ends_s: float) -> Steps:

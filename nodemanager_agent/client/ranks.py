@@ -141,7 +141,12 @@ class Ranks:
 
     def are_warm(self) -> bool:
         """Whether all wait at the point where state would be loaded."""
-        return self.are_complete() and all(each.facts.get("is_warm") for each in self.joined)
+        joined = self.joined
+        return (
+            bool(joined)
+            and self.are_complete()
+            and all(each.facts.get("is_warm") for each in joined)
+        )
 
     def limits(self) -> Message:
         """What all of them can do: each thing only if every rank can."""

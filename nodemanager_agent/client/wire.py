@@ -5,7 +5,7 @@ Each line is one object with ``op``; what is answered has ``id``, drawn by who a
 Agent's socket (``GANDIVA_AGENT_SOCKET``); `L` launcher, or a lone rank whose command is not ours; `A` agent::
 
     L register  {container_id, pid, start_ticks, role: "launcher" | "rank", version, token?, state, gpus}
-                                                     token: of an earlier one; state: as in `WorkerState`
+                                                     token: of an earlier one; state: as in `WorkerState`, or saved
     A welcome   {token, never: [...]}                or  refused {code, detail}, and the line is closed
     A start     {id, gpus, uuids, environment}       first devices: start the training process
     A suspend   {id, limit_s, may_stop?}             all ranks, at the same mini-batch boundary; may_stop: where no rank

@@ -65,6 +65,9 @@ def main() -> None:
         raise SystemExit(agent(behaviour, steps, ranks))
     framework = Counting(behaviour)
     rank = Rank(framework)
+    rank.handlers["save"] = lambda order: write(Path(order["folder"]), framework, rank)
+    if behaviour == "moves" and os.environ.get("GANDIVA_WARM"):
+        warm_up(framework, rank)
     for number in range(steps):
         assert framework.state is not None, "a step without its state"
         framework.state.append(number)
@@ -74,6 +77,23 @@ def main() -> None:
             fork(rank)
         if behaviour == "hangs" and number == 5:
             time.sleep(3600)
+
+
+def write(folder: Path, framework: Counting, rank: Rank) -> Figures:
+    (folder / "state").write_text(f"{rank.minibatches} {len(framework.state or [])}")
+    return {"save_s": 0.1}
+
+
+def warm_up(framework: Counting, rank: Rank) -> None:
+    """Wait where state would be loaded; load what was saved and go on from there."""
+    rank.join(is_warm=True)
+    message = rank.receive()
+    while message is not None and message["op"] != "restore":
+        message = rank.receive()
+    assert message is not None
+    minibatches, size = map(int, (Path(message["folder"]) / "state").read_text().split())
+    framework.state = [0] * size
+    rank.answer(message, {"from": minibatches})
 
 
 def fork(rank: Rank) -> None:

@@ -217,8 +217,8 @@ def test_commands_are_idempotent_and_what_makes_no_sense_is_refused(tmp_path: Pa
             job.agent.command("start", gpus=[1], uuids=[], environment={})
         with pytest.raises(Refused, match="UNKNOWN"):
             job.agent.command("dance")
-        with pytest.raises(Refused, match="NOT_SUPPORTED"):
-            job.agent.command("save", folder=str(tmp_path), limit_s=10)
+        with pytest.raises(Refused, match="FAILED"):
+            job.agent.command("save", folder=str(tmp_path / "none"), limit_s=10)
         before = job.agent.await_op("progress")["minibatches"]
         until(lambda: job.agent.await_op("progress")["minibatches"] > before)
 
@@ -309,6 +309,31 @@ def test_a_rank_forks_a_thousand_times_between_its_stops_and_no_child_hangs(tmp_
             assert states(job) == {"T"}
             job.agent.command("resume", **GRANT)
         assert job.wait() == 0, job.text()
+
+
+def test_a_worker_moves_from_one_launcher_to_another(tmp_path: Path) -> None:
+    """G-69, the client's legs: warm, save, restore, release; the source stands still meanwhile, and could go on."""
+    with (
+        Job(counting("moves"), tmp_path, name="source") as source,
+        Job(counting("moves"), tmp_path, name="destination") as destination,
+    ):
+        source.start()
+        with pytest.raises(Refused, match="NOT_WARM"):
+            destination.agent.command("restore", folder=str(tmp_path), **GRANT)
+        destination.agent.command("warm", **GRANT)
+        until(lambda: destination.agent.await_op("progress")["state"] == "starting")
+        saved = source.agent.command("save", folder=str(tmp_path), limit_s=20)
+        assert saved["figures"]["save_s"] == 0.1
+        until(lambda: source.agent.await_op("progress")["state"] == "saved")
+        assert states(source) == {"S"}
+        source.agent.command("resume", **GRANT)  # called off: it goes on where it stopped
+        saved = source.agent.command("save", folder=str(tmp_path), limit_s=20)
+        restored = destination.agent.command("restore", folder=str(tmp_path), **GRANT)
+        assert restored["figures"]["from"] == saved["minibatches"]
+        source.agent.command("release")
+        assert source.wait() == 0
+        until(lambda: destination.agent.await_op("progress")["state"] == "running")
+        until(lambda: destination.agent.await_op("progress")["minibatches"] > 3)
 
 
 def test_released_ends_quietly(tmp_path: Path) -> None:
