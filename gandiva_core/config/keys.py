@@ -231,6 +231,13 @@ KEYS: tuple[Key, ...] = (
         reader=Reader.CORE_AND_AGENT,
     ),
     Key(
+        name=PREFIX + "operations.token-file",
+        unit=Unit.TEXT,
+        default="",
+        reason="File of mode 0600 with the administrators' secret for `gandiva job` and `node`; none: nobody may.",
+        reader=Reader.CORE,
+    ),
+    Key(
         name=PREFIX + "agents.tls.certificate-file",
         unit=Unit.TEXT,
         default="",

@@ -16,15 +16,21 @@ _AGENTS = PREFIX + "agents."
 PORT = _AGENTS + "port"
 ADDRESS = _AGENTS + "address"
 TOKEN = _AGENTS + "token-file"
+OPERATIONS_TOKEN = PREFIX + "operations.token-file"
 _TLS = ("tls.certificate-file", "tls.key-file", "tls.authority-file")
 
 
 class AgentsPort(msgspec.Struct, frozen=True):
-    """An address and what has to be shown there."""
+    """An address and what has to be shown there.
+
+    Attributes:
+        operations_secret: the administrators', for `gandiva job` and `gandiva node`; empty for nobody.
+    """
 
     address: str
     port: int
     credentials: Credentials
+    operations_secret: str = ""
 
 
 def read_agents_port(site: SiteConfiguration) -> AgentsPort | None:
@@ -41,7 +47,17 @@ def read_agents_port(site: SiteConfiguration) -> AgentsPort | None:
     address = site.text(ADDRESS, BY_NAME[ADDRESS].default).strip()
     credentials = read_credentials(site)
     credentials.check_address(address, site.place(ADDRESS))
-    return AgentsPort(address, int(text), credentials)
+    return AgentsPort(address, int(text), credentials, read_operations_secret(site))
+
+
+def read_operations_secret(site: SiteConfiguration) -> str:
+    """The administrators' secret; empty where the site has none.
+
+    Raises:
+        InputError: a file that cannot be used.
+    """
+    file = site.text(OPERATIONS_TOKEN, "").strip()
+    return read_token(Path(file), site.place(OPERATIONS_TOKEN)) if file else ""
 
 
 def read_credentials(site: SiteConfiguration) -> Credentials:
@@ -51,13 +67,21 @@ def read_credentials(site: SiteConfiguration) -> Credentials:
         InputError: a file that cannot be used, or only some of the three for TLS.
     """
     token = site.text(TOKEN, "").strip()
+    return Credentials(
+        token=read_token(Path(token), site.place(TOKEN)) if token else "", tls=read_tls(site)
+    )
+
+
+def read_tls(site: SiteConfiguration) -> Tls | None:
+    """The certificates; None where the site has none.
+
+    Raises:
+        InputError: only some of the three files.
+    """
     files = [site.text(_AGENTS + name, "").strip() for name in _TLS]
     if any(files) and not all(files):
         missing = next(name for name, file in zip(_TLS, files, strict=True) if not file)
         raise InputError(
             site.place(_AGENTS + missing), "not set", "all three files of TLS, or none"
         )
-    return Credentials(
-        token=read_token(Path(token), site.place(TOKEN)) if token else "",
-        tls=Tls(*map(Path, files)) if all(files) else None,
-    )
+    return Tls(*map(Path, files)) if all(files) else None

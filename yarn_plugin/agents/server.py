@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, Protocol
 
 import grpc
@@ -58,15 +58,22 @@ class AgentServer:
         credentials: what agents have to show.
         address, port: where to listen; port 0 takes a free one.
         say: told of agents that come and go.
+        methods: of the same service, for others than agents; each looks after who calls itself.
     """
 
     def __init__(
-        self, credentials: Credentials, address: str, port: int, say: Callable[..., object]
+        self,
+        credentials: Credentials,
+        address: str,
+        port: int,
+        say: Callable[..., object],
+        methods: Mapping[str, Any] | None = None,
     ) -> None:
         credentials.check_address(address, "yarn.scheduler.gandiva.agents.address")
         self._credentials = credentials
         self._address = f"{address}:{port}"
         self._say = say
+        self._methods = {} if methods is None else methods
         self._heard: queue.SimpleQueue[Heard] = queue.SimpleQueue()
         self._streams: dict[str, asyncio.Queue[bytes | None]] = {}
         self._loop = asyncio.new_event_loop()
@@ -116,7 +123,7 @@ class AgentServer:
         handler = grpc.stream_stream_rpc_method_handler(self._attend)
         server = grpc.aio.server(options=_OPTIONS)
         server.add_generic_rpc_handlers(
-            (grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler}),)
+            (grpc.method_handlers_generic_handler(SERVICE, {**self._methods, METHOD: handler}),)
         )
         secured = self._credentials.of_server()
         try:

@@ -100,6 +100,7 @@ def _agents(folder: StateFolder, cluster: Cluster) -> dict[str, str]:
         "yarn.scheduler.gandiva.agents.port": str(cluster.ports["agents"]),
         "yarn.scheduler.gandiva.agents.address": RM_HOST,
         "yarn.scheduler.gandiva.agents.token-file": str(folder.agents_token),
+        "yarn.scheduler.gandiva.operations.token-file": str(folder.operations_token),
         "yarn.scheduler.gandiva.agent.virtual-gpus": str(cluster.plan.gpus),
     }
 

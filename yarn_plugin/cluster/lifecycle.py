@@ -102,6 +102,7 @@ def _chosen(folder: StateFolder, plan: Plan, jars: str) -> Cluster:
             write_token(folder.token)
         if plan.agents:
             write_token(folder.agents_token)
+            write_token(folder.operations_token)
             sockets_of(cluster).mkdir(mode=0o755, parents=True, exist_ok=True)
         write_all(folder, cluster, jars)
         folder.yarn.write_text(daemons.yarn_script(folder, jars), encoding="utf-8")

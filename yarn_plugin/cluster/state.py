@@ -100,6 +100,7 @@ class StateFolder:
         self.temporary = self.path / "tmp"
         self.token = self.path / "token"
         self.agents_token = self.path / "agents-token"
+        self.operations_token = self.path / "operations-token"
         self.yarn = self.path / "yarn"
         self._file = self.path / "cluster.json"
 
@@ -159,7 +160,8 @@ class StateFolder:
             cluster = self.load()
         if cluster is not None:
             shutil.rmtree(sockets_of(cluster), ignore_errors=True)
-        for file in (self.token, self.agents_token, self.yarn, self._file):
+        tokens = (self.token, self.agents_token, self.operations_token)
+        for file in (*tokens, self.yarn, self._file):
             file.unlink(missing_ok=True)
 
     def log(self, name: str) -> Path:

@@ -21,8 +21,10 @@ from gandiva_core.config.keys import PREFIX
 from gandiva_core.config.reading import environment_source, read_settings, unread_environment
 from gandiva_core.config.settings import Settings
 from gandiva_core.engine.engine import Engine
+from gandiva_core.messages.operations import METHOD
 from gandiva_core.model.cluster import Cluster
 from gandiva_core.model.units import ServerId
+from gandiva_core.model.view import ClusterView
 from gandiva_core.policies.gandiva import create
 from gandiva_core.runtime.agentless import AgentlessWorld
 from gandiva_core.runtime.clock import Clock, live_clock
@@ -46,6 +48,8 @@ from yarn_plugin.live.connection import (
 from yarn_plugin.live.loop import CoreLoop
 from yarn_plugin.live.parent import Parent
 from yarn_plugin.live.servers import ServerRules
+from yarn_plugin.operate.operations import Operations
+from yarn_plugin.operate.service import OperateService
 
 WITHOUT_AGENT = PREFIX + "oversubscribe-without-agent"
 
@@ -129,12 +133,16 @@ def opened(site: Site, journal_dir: Path | None, clock: Clock | None = None) -> 
     )
     is_complete = False
     try:
-        with chores, attended(site, register, clock) as world:
-            desk = OrderDesk(register)
-            nodes = world if isinstance(world, AgentWorld) else None
-            rules = ServerRules(can_suspend=_judge(site, nodes))
+        with chores, attended(site, register, clock, engine.view) as outside:
             yield CoreLoop(
-                engine, translator, desk, world, rules, clock=clock, journal=journal, nodes=nodes
+                engine,
+                translator,
+                OrderDesk(register),
+                outside.world,
+                outside.rules,
+                clock=clock,
+                journal=journal,
+                nodes=outside.agents,
             )
         is_complete = True
     finally:
@@ -142,21 +150,35 @@ def opened(site: Site, journal_dir: Path | None, clock: Clock | None = None) -> 
             journal.close(Ending(is_complete, clock()))
 
 
+class Outside(msgspec.Struct, frozen=True):
+    """What a loop talks to besides the ResourceManager."""
+
+    world: World
+    rules: ServerRules
+    agents: AgentWorld | None = None
+
+
 @contextmanager
-def attended(site: Site, register: Register, clock: Clock) -> Iterator[World]:
-    """The world: agents, where the site has some."""
-    if site.agents is None:
-        yield AgentlessWorld()
-        return
+def attended(site: Site, register: Register, clock: Clock, view: ClusterView) -> Iterator[Outside]:
+    """The world, with agents and with people's commands where the site has a port for them."""
     port = site.agents
-    server = AgentServer(port.credentials, port.address, port.port, logger().info)
+    if port is None:
+        yield Outside(AgentlessWorld(), ServerRules(can_suspend=_judge(site, None)))
+        return
+    methods: dict[str, Any] = {}
+    server = AgentServer(port.credentials, port.address, port.port, logger().info, methods)
+    # A later core has a later epoch: agents refuse what an older one still sends.
+    agents = AgentWorld(
+        server, register, quantum_s=site.settings.quantum_s, epoch=int(clock() * 1000)
+    )
+    rules = ServerRules(can_suspend=_judge(site, agents))
+    operations = Operations(agents, view, register, rules, agents.nodes)
+    if port.operations_secret:
+        methods[METHOD] = OperateService(operations, port.operations_secret).handler()
     server.start()
     logger().info("agents may dial", address=port.address, port=server.port)
     try:
-        # A later core has a later epoch: agents refuse what an older one still sends.
-        yield AgentWorld(
-            server, register, quantum_s=site.settings.quantum_s, epoch=int(clock() * 1000)
-        )
+        yield Outside(operations, rules, agents)
     finally:
         server.close()
 

@@ -30,6 +30,7 @@ class ServerRules:
         self._servers: dict[ServerId, Server] = {}
         self._told: tuple[QueueLimit, ...] = ()
         self._heights: dict[ServerId, int] = {}
+        self._draining: set[ServerId] = set()
         self._unsettled: dict[ServerId, None] = {}
         #: Servers whose height may not be what it should be: a turn looks at these, not at thousands.
 
@@ -44,8 +45,16 @@ class ServerRules:
                 yield ServerJoined(at_s, revised)
         yield from self._limits(at_s)
 
+    def drain(self, server_id: ServerId, at_s: float, *, is_draining: bool) -> Iterator[Event]:
+        """Nobody new comes to a server, or they come again; until told otherwise, and as long as this core lives."""
+        if is_draining:
+            self._draining.add(server_id)
+        else:
+            self._draining.discard(server_id)
+        yield from self.review((server_id,), at_s)
+
     def review(self, server_ids: Iterable[ServerId], at_s: float) -> Iterator[Event]:
-        """Servers whose agent came or went."""
+        """Servers of which something changed that YARN does not tell."""
         for server_id in server_ids:
             server = self._servers.get(server_id)
             revised = server if server is None else self._revised(server)
@@ -102,7 +111,8 @@ class ServerRules:
             adoption.mode == FULL and Scope.of(adoption).has_partition(server.partition)
         )
         can_suspend = may_share and self._can_suspend(server.server_id)
-        return msgspec.structs.replace(server, can_suspend=can_suspend)
+        is_draining = server.server_id in self._draining
+        return msgspec.structs.replace(server, can_suspend=can_suspend, is_draining=is_draining)
 
     # ------------------------------------------------------------------ limits
 

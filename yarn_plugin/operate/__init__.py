@@ -1,0 +1,1 @@
+"""What people can do with a running core, and who may: `gandiva job` and `gandiva node`."""

@@ -1,0 +1,215 @@
+"""What callers want of the core: answered from its books, ordered through events. Runs in the core's thread.
+
+Requests come from the gRPC server's thread and wait in a queue of limited length; nothing else is shared.
+"""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Protocol
+
+import msgspec
+
+from gandiva_core.messages import operations as o
+from gandiva_core.messages.agents import WorkerReport
+from gandiva_core.messages.effects import WorldEffect
+from gandiva_core.messages.events import Event, JobHeld, JobReleased
+from gandiva_core.model.job import DEVICE_PHASES
+from gandiva_core.model.units import JobId, ServerId
+from gandiva_core.model.view import ClusterView, JobView
+from gandiva_core.runtime.ports import World, WorldStep
+from yarn_plugin.agents.nodes import NodeSide
+from yarn_plugin.bridge.register import Register
+from yarn_plugin.operate.callers import Caller
+
+WAITING_MAX = 100
+
+Answer = Future[o.OperationReply]
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A request on its way."""
+
+    caller: Caller
+    operation: o.Operation
+    answer: Answer
+
+
+class Rules(Protocol):
+    """What servers may do besides what YARN says."""
+
+    def drain(self, server_id: ServerId, at_s: float, *, is_draining: bool) -> Iterator[Event]:
+        """Close a server to newcomers, or open it."""
+
+
+class Operations:
+    """Implements `gandiva_core.runtime.ports.World` around another one, so that orders enter as all facts do.
+
+    Args:
+        world: the one that is carried on.
+        view: the engine's.
+        register, rules: the core's.
+        nodes: agents, by node.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        view: ClusterView,
+        register: Register,
+        rules: Rules,
+        nodes: Mapping[str, NodeSide],
+    ) -> None:
+        self._world = world
+        self._view = view
+        self._register = register
+        self._rules = rules
+        self._nodes = nodes
+        self._asked: queue.Queue[Asked] = queue.Queue(WAITING_MAX)
+
+    def ask(self, caller: Caller, operation: o.Operation) -> Answer:
+        """From any thread: what will be answered in the core's next turn.
+
+        Raises:
+            queue.Full: too many wait already.
+        """
+        asked = Asked(caller, operation, Future())
+        self._asked.put_nowait(asked)
+        return asked.answer
+
+    # ------------------------------------------------------------------ the port
+
+    def next_at_s(self) -> float | None:
+        """As the world's; requests are looked at in every turn."""
+        return self._world.next_at_s()
+
+    def advance(self, now_s: float) -> WorldStep:
+        """What was asked for, then the world's own step."""
+        events: list[Event] = []
+        while True:
+            try:
+                asked = self._asked.get_nowait()
+            except queue.Empty:
+                break
+            if not asked.answer.set_running_or_notify_cancel():
+                continue  # whoever asked was told that nothing comes of it
+            reply, ordered = self._answer(asked, now_s)
+            events += ordered
+            asked.answer.set_result(reply)
+        step = self._world.advance(now_s)
+        return msgspec.structs.replace(step, events=(*events, *step.events))
+
+    def apply(self, now_s: float, effects: Sequence[WorldEffect]) -> None:
+        """The world's."""
+        self._world.apply(now_s, effects)
+
+    # ------------------------------------------------------------------ requests
+
+    def _answer(self, asked: Asked, now_s: float) -> tuple[o.OperationReply, Sequence[Event]]:
+        caller, operation = asked.caller, asked.operation
+        match operation:
+            case o.ShowJobs(name=name):
+                return self._show(caller, name), ()
+            case o.HoldJobs(name=name):
+                return self._order(caller, name, now_s, JobHeld)
+            case o.ReleaseJobs(name=name):
+                return self._order(caller, name, now_s, JobReleased)
+        if not caller.is_administrator:
+            return o.Refused("FORBIDDEN", "nodes are for administrators"), ()
+        if isinstance(operation, o.DrainNode):
+            return self._drain(operation, now_s)
+        return o.Nodes(tuple(map(self._node, self._view.servers))), ()
+
+    def _show(self, caller: Caller, name: str) -> o.OperationReply:
+        jobs = [job for job in self._named(name) if caller.may(job.spec.user)]
+        if name and not jobs:
+            return _unknown(name)
+        return o.Jobs(tuple(map(self._job, jobs)))
+
+    def _order(
+        self, caller: Caller, name: str, now_s: float, kind: Callable[[float, JobId, str], Event]
+    ) -> tuple[o.OperationReply, Sequence[Event]]:
+        # Who may not see a job is not told that it is there.
+        jobs = [job for job in self._named(name) if caller.may(job.spec.user)]
+        if not name or not jobs:
+            return _unknown(name), ()
+        if kind is JobHeld:
+            for job in jobs:
+                if not self._view.can_suspend(job.spec.job_id):
+                    why = self._why_not(job)
+                    return o.Refused("UNABLE", f"{job.spec.job_id} is not suspended: {why}"), ()
+        by = caller.user or "an administrator"
+        events = [kind(now_s, job.spec.job_id, by) for job in jobs]
+        return o.Jobs(tuple(map(self._job, jobs))), events
+
+    def _drain(
+        self, operation: o.DrainNode, now_s: float
+    ) -> tuple[o.OperationReply, Sequence[Event]]:
+        node = ServerId(operation.node)
+        if node not in self._view.servers:
+            return o.Refused("UNKNOWN", f"no server {operation.node}"), ()
+        events = tuple(self._rules.drain(node, now_s, is_draining=operation.is_draining))
+        line = msgspec.structs.replace(self._node(node), is_draining=operation.is_draining)
+        return o.Nodes((line,)), events
+
+    # ------------------------------------------------------------------ lines
+
+    def _named(self, name: str) -> Iterator[JobView]:
+        for job_id, job in self._view.jobs.items():
+            if name in ("", job_id, self._register.app_of.get(job_id)):
+                yield job
+
+    def _job(self, job: JobView) -> o.JobLine:
+        spec = job.spec
+        since_s = job.run_since_s
+        can_suspend = self._view.can_suspend(spec.job_id)
+        return o.JobLine(
+            job_id=spec.job_id,
+            application=self._register.app_of.get(spec.job_id, ""),
+            name=spec.name,
+            user=spec.user,
+            queue=spec.queue,
+            phase=str(job.phase),
+            gpus=spec.gpus,
+            servers=tuple(dict.fromkeys(job.servers)),
+            devices=tuple(f"{b.server_id}/{gpu}" for b in job.bindings for gpu in b.gpus),
+            is_held=job.is_held,
+            unsuspendable="" if can_suspend else self._why_not(job),
+            ran_s=job.held_s + (0.0 if since_s is None else self._view.now_s - since_s),
+            workers=tuple(self._workers(spec.job_id)),
+        )
+
+    def _why_not(self, job: JobView) -> str:
+        without = [s for s in job.shares if not self._view.servers[s].server.can_suspend]
+        if without:
+            return f"nothing on {without[0]} can suspend"
+        return "its queue, its owner or its program does not allow it"
+
+    def _workers(self, job_id: JobId) -> Iterator[WorkerReport]:
+        found = self._register.find(job_id)
+        for member in () if found is None else found[1].members:
+            side = self._nodes.get(member.node)
+            report = None if side is None else side.workers.get(member.container)
+            if report is not None:
+                yield report
+
+    def _node(self, server_id: ServerId) -> o.NodeLine:
+        server = self._view.servers[server_id]
+        side = self._nodes.get(self._register.node_of.get(server_id, ""))
+        jobs = self._view.jobs
+        running = sum(n for j, n in server.residents.items() if jobs[j].phase in DEVICE_PHASES)
+        return o.NodeLine(
+            node=server_id,
+            gpus=server.server.gpus,
+            running=running,
+            residents=tuple(server.residents),
+            agent="none" if side is None else "there" if side.is_there else "gone",
+            can_suspend=server.server.can_suspend,
+            is_draining=server.server.is_draining,
+        )
+
+
+def _unknown(name: str) -> o.Refused:
+    return o.Refused("UNKNOWN", f"no job or application {name!r} of yours")
