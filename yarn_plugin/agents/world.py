@@ -35,6 +35,8 @@ SILENT_QUANTA = 3
 """DESIGN §4: without the core for so long, agents rotate by themselves."""
 
 _UNABLE = frozenset({a.Method.NONE, a.Method.STOP})
+_CANNOT = frozenset({"NOT_SUSPENDABLE", "NO_BOUNDARY", "NOT_STOPPED", "NO_ANSWER"})
+"""Codes of a stop that failed because of what the job is; others are about the moment."""
 
 
 class AgentWorld:
@@ -63,6 +65,7 @@ class AgentWorld:
         self._early: set[JobId] = set()
         self._changed: dict[str, None] = {}
         self._now_s = 0.0
+        self._shown_at_s = 0.0
 
     # ------------------------------------------------------------------ what the loop asks besides
 
@@ -99,6 +102,7 @@ class AgentWorld:
         events: list[Event] = []
         for node, report in self._agents.heard():
             events += self._heard(node, report, now_s)
+        self._show_life(now_s)
         events += self._switched(now_s)
         failed, self._failed = self._failed, []
         events += failed
@@ -221,8 +225,7 @@ class AgentWorld:
     def _welcome(self, node: str, side: NodeSide) -> None:
         """An agent is there, for the first time or again: it hears all that it may have missed."""
         self._changed[node] = None
-        silent_s = SILENT_QUANTA * self._quantum_s
-        self._agents.send(node, a.Welcome(self._epoch, REPORT_S, self._quantum_s, silent_s))
+        self._greet(node)
         for app, gang in self._register.gangs():
             if any(member.node == node and member.container for member in gang.members):
                 self._expect(app, gang)
@@ -235,6 +238,19 @@ class AgentWorld:
         ]
         for order in waiting:
             self._send([order])
+
+    def _show_life(self, now_s: float) -> None:
+        """An agent that hears nothing for long takes the core for gone, and lets jobs turn by itself."""
+        if now_s < self._shown_at_s + REPORT_S:
+            return
+        self._shown_at_s = now_s
+        for node, side in self._nodes.items():
+            if side.is_there:
+                self._greet(node)
+
+    def _greet(self, node: str) -> None:
+        silent_s = SILENT_QUANTA * self._quantum_s
+        self._agents.send(node, a.Welcome(self._epoch, REPORT_S, self._quantum_s, silent_s))
 
     def _obeyed(self, report: a.Switched, now_s: float) -> Iterator[Event]:
         for container, _ in (*report.stopped, *report.started):
@@ -269,6 +285,8 @@ class AgentWorld:
             self._placed.pop(other.job_id, None)
             self._send([self._back(other)])
         yield SwitchFailed(now_s, order.switch_id, kept=(order.job_id,), reason=reason)
+        if failure.code not in _CANNOT:
+            return
         self._unable[order.job_id] = reason
         yield JobLearned(now_s, order.job_id, can_suspend=False, reason=reason)
 
