@@ -78,5 +78,9 @@ class Framework:
         """All ranks have come to this stop: whether every one of them could."""
         return is_stopped
 
+    def is_resuming(self) -> bool:
+        """While stopped: whether another rank has gone on."""
+        return False
+
     def regather(self) -> None:
         """Wait until all ranks have resumed."""

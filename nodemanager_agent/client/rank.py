@@ -23,6 +23,9 @@ VIRTUAL_STEP_S = "GANDIVA_VIRTUAL_STEP_S"
 _LOOK_S = 1.0
 """Between two looks at device memory."""
 
+_UNORDERED_S = 10.0
+"""A rank that stopped with its gang waits so long for an order of its own."""
+
 _ORDERS = ("suspend", "save")
 
 
@@ -259,11 +262,11 @@ class Rank:
     def _wait(self, order: Optional[Message], figures: Figures, is_offloaded: bool) -> None:
         """Until told to go on: by a resume, by the order being cancelled, or by the launcher's end.
 
-        A rank that stopped because its gang did has no order yet; without one in its limit it goes on.
+        A rank that stopped because its gang did has no order yet. Without one it goes on, as soon as others do.
         """
-        ends_s = None if order is not None else time.monotonic() + 30.0
+        ends_s = None if order is not None else time.monotonic() + _UNORDERED_S
         while True:
-            message = self.receive(ends_s)
+            message = self.receive() if ends_s is None else self._receive_soon(ends_s)
             op = message["op"] if message is not None else "resume"
             if message is not None and op == "suspend" and is_offloaded:
                 order, ends_s = message, None
@@ -276,6 +279,13 @@ class Rank:
             elif message is not None and op in ("suspend", "save", "probe"):
                 self.refuse(message, Refusal("BUSY", "this process has stopped for something else"))
 
+    def _receive_soon(self, ends_s: float) -> Optional[Message]:
+        while time.monotonic() < ends_s and not self.framework.is_resuming():
+            message = self.receive(min(ends_s, time.monotonic() + 0.05))
+            if message is not None or self._peer is None:
+                return message
+        return None
+
     def _go_on(self, message: Optional[Message], is_offloaded: bool) -> bool:
         if message is not None:
             _adopt(message.get("environment") or {})
@@ -285,8 +295,8 @@ class Rank:
         except Refusal as refusal:
             if message is not None:
                 self.refuse(message, refusal)
-            if self._peer is None:
-                time.sleep(1.0)  # nobody is left to ask; the room may come
+            else:
+                time.sleep(1.0)  # nobody was asked; the room may come
             return False
         if message is not None:
             self.answer(message, figures)

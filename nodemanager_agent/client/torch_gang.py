@@ -36,6 +36,10 @@ class Alone:
         """As it is."""
         return is_stopped
 
+    def is_resuming(self) -> bool:
+        """Nobody else is there."""
+        return False
+
     def regather(self) -> None:
         """Nobody to wait for."""
 
@@ -96,11 +100,21 @@ class Gang(Alone):
     def settle(self, is_stopped: bool) -> bool:
         """Rank 0 asks all and tells all; it leaves last, since its process may be the store's."""
         self._stops += 1
-        stop = "stop{}/".format(self._stops)
+        is_whole = self._ask("stop{}/".format(self._stops), is_stopped)
+        if not is_whole:  # this rank goes on; who thinks otherwise must not wait for it
+            self._store.set(self._resume + str(self.rank), "1")
+        return is_whole
+
+    @property
+    def _resume(self) -> str:
+        return "resume{}/".format(self._stops)
+
+    def _ask(self, stop: str, is_stopped: bool) -> bool:
         others = [str(rank) for rank in range(1, self.world_size)]
         if self.rank:
             self._store.set(stop + str(self.rank), "1" if is_stopped else "0")
             if not self._await([stop + "all"], 2 * MEET_S):
+                self._store.set(stop + str(self.rank), "0")
                 return False
             verdict: bool = self._store.get(stop + "all") == b"1"
             self._store.set(stop + "left" + str(self.rank), "1")
@@ -113,11 +127,15 @@ class Gang(Alone):
         self._await([stop + "left" + rank for rank in others], MEET_S)
         return bool(verdict)
 
+    def is_resuming(self) -> bool:
+        """Whether another rank has gone on from this stop."""
+        keys = [self._resume + str(rank) for rank in range(self.world_size) if rank != self.rank]
+        return any(self._store.check([key]) for key in keys)
+
     def regather(self) -> None:
         """Wait for all ranks, however long it takes the last one to be resumed."""
-        resume = "resume{}/".format(self._stops)
-        self._store.set(resume + str(self.rank), "1")
-        self._await([resume + str(rank) for rank in range(self.world_size)], None)
+        self._store.set(self._resume + str(self.rank), "1")
+        self._await([self._resume + str(rank) for rank in range(self.world_size)], None)
 
     def _await(self, keys: List[str], limit_s: Optional[float]) -> bool:
         return wait_for(lambda: bool(self._store.check(keys)), limit_s)

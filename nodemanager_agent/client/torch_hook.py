@@ -116,6 +116,10 @@ class TorchFramework(Framework):
         """As `Gang.settle`."""
         return self._gang.settle(is_stopped)
 
+    def is_resuming(self) -> bool:
+        """As `Gang.is_resuming`."""
+        return self._gang.is_resuming()
+
     def regather(self) -> None:
         """As `Gang.regather`."""
         self._gang.regather()
@@ -143,6 +147,8 @@ class Boundaries:
             return
         self.rank.boundary(lambda: self.framework.begin(optimizer))
 
+
+Boundaries.__call__._torchdynamo_disable = True  # type: ignore[attr-defined]  # run, not compiled, in a compiled step
 
 boundaries: Optional[Boundaries] = None
 """Of this process, once torch is loaded: what else knows more of the job (iterator, checkpoint) tells it here."""

@@ -62,6 +62,7 @@ def test_losses_bit_exact_over_50_suspends_in_100_steps(tmp_path: Path, workers:
         assert figures["freed_mib"] > 0.95 * figures["state_mib"]
 
 
+@pytest.mark.slow  # two gangs, one after the other: with four processes at once the time-out of 5 s is short
 def test_gang_losses_bit_exact_over_50_suspends(tmp_path: Path) -> None:
     """Both ranks stop at the same step, by the all-reduced flag; the agents speak at slightly different times."""
     port = free_port()
@@ -90,6 +91,7 @@ def test_gang_losses_bit_exact_over_50_suspends(tmp_path: Path) -> None:
         assert (tmp_path / f"s.{rank}").read_text() == (tmp_path / f"plain.{rank}").read_text()
 
 
+@pytest.mark.slow  # two hundred of them
 def test_200_suspends_leak_nothing_and_memory_is_back_at_the_floor_each_time(
     tmp_path: Path,
 ) -> None:
@@ -129,6 +131,9 @@ def test_a_gang_held_longer_than_its_time_out_goes_on_bit_exact(tmp_path: Path) 
     ):
         first.start()
         second.start()
+        suspend(first)  # the other stops with it, and goes on by itself when no order comes
+        resume(first)
+        time.sleep(1)
         suspend(first, second)
         time.sleep(30)
         resume(first)
@@ -152,6 +157,7 @@ def test_accumulated_gradients_have_one_boundary_a_step_bit_exact(tmp_path: Path
     assert answers[-1]["minibatches"] <= 30
 
 
+@pytest.mark.slow  # held for longer than the loaders' time-out
 def test_eight_loader_workers_stop_with_the_job_and_a_dead_one_fails_it(tmp_path: Path) -> None:
     """Case C11: the whole tree in state T for longer than the loaders' time-out; one killed then is a failure."""
     options: dict[str, Any] = {"steps": 100000, "workers": 8, "loader_limit_s": 3}

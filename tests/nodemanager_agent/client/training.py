@@ -81,7 +81,9 @@ def main() -> None:
     with out.open("w", buffering=1) as losses:
         train(options, model, loader, optimizer, schedule, losses)
     if world > 1:
+        dist.barrier()
         dist.destroy_process_group()
+        os._exit(0)  # gloo's threads, now and then, end in an abort of the interpreter
 
 
 def train(
