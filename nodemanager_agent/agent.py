@@ -103,7 +103,7 @@ class Agent:
             if time.monotonic() >= beat_s:
                 beat_s = time.monotonic() + self.controller.report_s
                 self.controller.beat()
-                self._health.write(time.time(), self.controller.devices())
+                self._health.write(time.time(), self.controller.inventory.devices())
             if self.controller.take_change():
                 self._report(self.controller.measured())
 

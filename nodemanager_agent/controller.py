@@ -14,7 +14,6 @@ from gandiva_core.messages.agents import (
     Command,
     ContinuityChecked,
     Device,
-    DeviceLost,
     EndMove,
     Expect,
     Measured,
@@ -31,6 +30,7 @@ from gandiva_core.messages.agents import (
 from nodemanager_agent.answers import Answers, SwitchAnswer
 from nodemanager_agent.binding import Binding
 from nodemanager_agent.devices import Devices
+from nodemanager_agent.inventory import Inventory
 from nodemanager_agent.lifecycle import FOUND, Stimulus
 from nodemanager_agent.migration import Moves
 from nodemanager_agent.orders import Orders, found
@@ -89,15 +89,12 @@ class Controller:
         ports: Ports,
     ) -> None:
         self._identity = identity
-        self._devices = measured
         self._surroundings = surroundings
         self._state = state
         self._ports = ports
         self.report_s = 1.0
         self._is_changed = False
         self._known: Known | None = None
-        self._quarantined: dict[int, str] = {}
-        self._lost: set[int] = set()
         self.rotation = Rotation()
         self.answers = Answers(ports.report)
         self.roster = Roster(surroundings.is_alive)
@@ -125,9 +122,15 @@ class Controller:
             uid=os.getuid(),
             changed=self._changed,
         )
-        self._strays = Strays(self.binding, surroundings.holders, self._quarantine, self._lift)
+        self.inventory = Inventory(self.binding, ports, self._changed)
+        self._strays = Strays(
+            self.binding,
+            surroundings.holders,
+            self.inventory.quarantine,
+            self.inventory.lift,
+        )
         self._recall()
-        self._look_at(measured)
+        self.inventory.measured(measured)
 
     # ------------------------------------------------------------------ the core
 
@@ -137,7 +140,7 @@ class Controller:
             self._identity.node,
             self._identity.session,
             self._identity.version,
-            self.devices(),
+            self.inventory.devices(),
             can_suspend=True,
             workers=self._reports(),
             host_memory_mib=self._identity.host_memory_mib,
@@ -147,11 +150,7 @@ class Controller:
 
     def measured(self) -> Measured:
         """All as it is now."""
-        return Measured(self._ports.wall(), self.devices(), self._reports())
-
-    def devices(self) -> tuple[Device, ...]:
-        """As they are, quarantined ones marked."""
-        return tuple(self._marked(device) for device in self._devices)
+        return Measured(self._ports.wall(), self.inventory.devices(), self._reports())
 
     def core_said(self, command: Command) -> None:
         """Carry out a command, or begin to."""
@@ -340,24 +339,17 @@ class Controller:
 
     def sampled(self, sample: Sample) -> None:
         """What the profiler saw."""
-        self._look_at(sample.devices)
+        self.inventory.measured(sample.devices)
         now_s = self._ports.monotonic()
         for worker in self.roster.workers.values():
             seen = sample.workers.get(worker.container_id)
             if seen is not None:
                 worker.host_memory_mib = seen.host_memory_mib
                 worker.minibatch_s_seen = seen.minibatch_s
-                worker.utilisation_ratio = self._utilisation(worker, seen.cpu_ratio)
+                worker.utilisation_ratio = self.inventory.utilisation_ratio(
+                    self.binding.held_by(worker.container_id), seen.cpu_ratio
+                )
             self._look_for_hook(worker, seen is not None, now_s)
-
-    def _utilisation(self, worker: Worker, cpu_ratio: float | None) -> float | None:
-        """Of its devices, by the driver; a virtual one is as busy as its process."""
-        gpus = self.binding.held_by(worker.container_id)
-        mine = [device for device in self._devices if device.index in gpus]
-        ratios = [d.utilisation_ratio for d in mine if d.utilisation_ratio is not None]
-        if ratios:
-            return sum(ratios) / len(ratios)
-        return cpu_ratio if mine and all(device.is_virtual for device in mine) else None
 
     def _look_for_hook(self, worker: Worker, is_seen: bool, now_s: float) -> None:
         if worker.state is WorkerState.UNHOOKED and worker.seen_at_s is not None and not is_seen:
@@ -375,34 +367,6 @@ class Controller:
             worker.follow(Stimulus.NOT_REGISTERED)
             self.switching.unhooked(worker)
             self._changed()
-
-    def _look_at(self, devices: tuple[Device, ...]) -> None:
-        self._devices = devices
-        for device in devices:
-            if not device.healthy and device.index not in self._lost:
-                self._lost.add(device.index)
-                self.binding.close(device.index, device.reason)
-                self._tell_lost(device.index, device.reason)
-
-    def _quarantine(self, gpu: int, reason: str) -> None:
-        self._quarantined[gpu] = reason
-        self._tell_lost(gpu, reason)
-
-    def _lift(self, gpu: int) -> None:
-        self._quarantined.pop(gpu, None)
-        self._ports.say("info", "a device is free again", device=gpu)
-        self._changed()
-
-    def _tell_lost(self, gpu: int, reason: str) -> None:
-        self._ports.say("error", "a device is given to nobody", device=gpu, reason=reason)
-        self._ports.report(DeviceLost(self._ports.wall(), gpu, reason))
-        self._changed()
-
-    def _marked(self, device: Device) -> Device:
-        reason = self._quarantined.get(device.index)
-        if reason is None:
-            return device
-        return msgspec.structs.replace(device, healthy=False, reason=reason)
 
     # ------------------------------------------------------------------ notes
 

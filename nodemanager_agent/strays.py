@@ -65,7 +65,6 @@ class Strays:
             if ending.beats == BEATS:
                 for gpu in gpus:
                     reason = f"process {min(left)} of {container_id} stays on it after its end"
-                    self._binding.close(gpu, reason)
                     self._closed(gpu, reason)
         return freed
 
@@ -74,5 +73,4 @@ class Strays:
         self._binding.release(container_id)
         if ending.beats >= BEATS:
             for gpu in gpus:
-                self._binding.open(gpu)
                 self._opened(gpu)

@@ -16,6 +16,9 @@ PURE = (
     "baselines",
     "yarn_plugin/bridge/translate.py",
     "nodemanager_agent/lifecycle.py",
+    "nodemanager_agent/binding.py",
+    "nodemanager_agent/rotation.py",
+    "nodemanager_agent/memory_cycle.py",
 )
 _TEXT = {
     ".py", ".java", ".md", ".toml", ".txt", ".xml", ".yaml", ".yml", ".json", ".cfg", ".csv", ".html",
