@@ -104,6 +104,14 @@ class Binding:
         claim = self._claims.pop(container_id, None)
         return () if claim is None else claim.gpus
 
+    def measured(self, container_id: str, memory_peak_mib: int) -> None:
+        """What a holder was seen to need; the most of it counts, since it may need that again."""
+        claim = self._claims.get(container_id)
+        if claim is not None and memory_peak_mib > (claim.memory_peak_mib or 0):
+            self._claims[container_id] = msgspec.structs.replace(
+                claim, memory_peak_mib=memory_peak_mib
+            )
+
     def close(self, gpu: int, reason: str) -> None:
         """Give a device to nobody any more; who holds it goes on."""
         self._closed.setdefault(gpu, reason)

@@ -214,8 +214,10 @@ class Controller:
             worker.follow(Stimulus.REGISTERED)
         self._believe(worker, registration.state, registration.gpus)
         self._orders.registered(worker, registration.state)
-        self.switching.registered(worker)
-        self._moves.registered(worker)
+        if self._moves.is_moving_here(worker.container_id):
+            self._moves.registered(worker)
+        else:
+            self.switching.registered(worker)
         self._changed()
 
     def _believe(self, worker: Worker, told: str, gpus: tuple[int, ...] = ()) -> None:
@@ -262,6 +264,8 @@ class Controller:
 
     def _note_progress(self, worker: Worker, told: Progress) -> None:
         before, worker.progress = worker.progress, told
+        if told.memory_peak_mib is not None:
+            self.binding.measured(worker.container_id, round(told.memory_peak_mib))
         if told.state is not None:
             self._orders.told_state(worker, told.state)
             if not self._moves.is_moving_here(worker.container_id):
