@@ -24,6 +24,7 @@ class NodeSide:
         is_there: its agent's stream is open.
         lost_at_s: since when it is not.
         expected: workers that it was told of, by container.
+        lost: indices of devices that are gone for good, in the order in which they went.
     """
 
     hello: AgentHello
@@ -33,10 +34,27 @@ class NodeSide:
     devices: tuple[Device, ...] = ()
     workers: dict[str, WorkerReport] = field(default_factory=dict)
     expected: dict[str, Expected] = field(default_factory=dict)
+    lost: list[int] = field(default_factory=list)
 
     def can_suspend(self, now_s: float) -> bool:
         """Whether jobs may share its devices."""
         return self.hello.can_suspend and (self.is_there or now_s < self.lost_at_s + LOST_S)
+
+    def lose(self, gpu: int) -> bool:
+        """A device is gone; whether that is news."""
+        if gpu in self.lost:
+            return False
+        self.lost.append(gpu)
+        return True
+
+    def device(self, index: int) -> int:
+        """The device behind one of the engine's indices, which count from 0 without gaps: the last fills a gap."""
+        table = list(range(len(self.hello.devices)))
+        for gpu in self.lost:
+            if gpu in table:
+                table[table.index(gpu)] = table[-1]
+                table.pop()
+        return table[index] if index < len(table) else index
 
     def next_id(self) -> int:
         """For the next command."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from gandiva_core.messages.agents import RunWorker
 from gandiva_core.messages.decisions import Run
 from gandiva_core.model.units import JobId, ServerId
+from yarn_plugin.agents.nodes import NodeSide
 from yarn_plugin.bridge.gangs import Gang
 
 
@@ -67,3 +68,15 @@ def overlapping(orders: Iterable[JobOrder], of: JobOrder) -> Iterator[JobOrder]:
             )
             if not held.isdisjoint(wanted):
                 yield order
+
+
+def on_devices(order: JobOrder, nodes: Mapping[str, NodeSide]) -> JobOrder:
+    """The same with the devices that stand behind the engine's indices, where a node lost some."""
+    for node, workers in order.runs.items():
+        side = nodes.get(node)
+        if side is not None and side.lost:
+            order.runs[node] = [
+                RunWorker(w.container_id, tuple(map(side.device, w.gpus)), w.packed_with)
+                for w in workers
+            ]
+    return order

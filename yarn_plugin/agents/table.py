@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -15,10 +15,12 @@ class Resident(msgspec.Struct, frozen=True):
     Attributes:
         workers: (container id, GPUs), in rank order.
         stays: it cannot be stopped; it has its devices in every quantum.
+        holds: devices of workers that run, by container id.
     """
 
     workers: tuple[tuple[str, int], ...]
     stays: bool = False
+    holds: Mapping[str, tuple[int, ...]] = {}
 
     @property
     def gpus(self) -> int:
@@ -36,12 +38,14 @@ def rotation(
         devices: indices of those that may be given away.
     """
     staying = [resident for resident in residents if resident.stays]
-    turning = [r for r in residents if not r.stays and r.gpus <= len(devices)]
+    room = len(devices) - sum(resident.gpus for resident in staying)
+    turning = [r for r in residents if not r.stays and r.gpus <= room]
     quanta: list[tuple[RunWorker, ...]] = []
+    last = {name: gpus for resident in residents for name, gpus in resident.holds.items()}
     start = 0
     while turning and (not quanta or start):
         chosen, start = _quantum(staying, turning, start, len(devices))
-        quanta.append(_seated(chosen, devices))
+        quanta.append(_seated(chosen, devices, last))
         if len(quanta) >= len(turning):
             break
     return tuple(quanta)
@@ -66,11 +70,20 @@ def _quantum(
     return chosen, following
 
 
-def _seated(chosen: Sequence[Resident], devices: Sequence[int]) -> tuple[RunWorker, ...]:
+def _seated(
+    chosen: Sequence[Resident], devices: Sequence[int], last: dict[str, tuple[int, ...]]
+) -> tuple[RunWorker, ...]:
+    """Who had devices has the same again, as far as they are free; the others take what is left."""
     free = list(devices)
-    runs: list[RunWorker] = []
-    for resident in chosen:
-        for container, gpus in resident.workers:
-            runs.append(RunWorker(container, tuple(free[:gpus])))
-            free = free[gpus:]
-    return tuple(runs)
+    seats: dict[str, tuple[int, ...]] = {}
+    workers = [worker for resident in chosen for worker in resident.workers]
+    for container, gpus in workers:
+        had = last.get(container, ())
+        if len(had) == gpus and set(had) <= set(free):
+            seats[container] = had
+            free = [gpu for gpu in free if gpu not in had]
+    for container, gpus in workers:
+        if container not in seats:
+            seats[container], free = tuple(free[:gpus]), free[gpus:]
+    last.update(seats)
+    return tuple(RunWorker(container, seats[container]) for container, _ in workers)

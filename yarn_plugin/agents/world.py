@@ -8,33 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+import msgspec
+
 from gandiva_core.messages import agents as a
 from gandiva_core.messages.effects import SwitchResidents, WorldEffect
 from gandiva_core.messages.events import (
     Event,
-    JobLearned,
-    MinibatchesReached,
+    GangBroken,
     ResidentsSwitched,
     SwitchFailed,
 )
 from gandiva_core.model.units import JobId, ServerId
 from gandiva_core.runtime.agentless import AgentlessWorld
 from gandiva_core.runtime.ports import WorldStep
+from yarn_plugin.agents.lessons import Lessons, forget
 from yarn_plugin.agents.nodes import LOST_S, NodeSide
-from yarn_plugin.agents.orders import JobOrder, overlapping, start_order, stop_order
+from yarn_plugin.agents.orders import JobOrder, on_devices, overlapping, start_order, stop_order
 from yarn_plugin.agents.server import Agents
 from yarn_plugin.agents.table import Resident, rotation
 from yarn_plugin.bridge.gangs import Application, Gang
 from yarn_plugin.bridge.register import Register
 
-EARLY_MINIBATCHES = 100
-"""The early-feedback mark (C-4)."""
-
 REPORT_S = 1.0
 SILENT_QUANTA = 3
 """DESIGN §4: without the core for so long, agents rotate by themselves."""
 
-_UNABLE = frozenset({a.Method.NONE, a.Method.STOP})
+PAUSE_S, PAUSE_S_MAX = 0.5, 8.0
+"""A start that failed is told to the engine after this, which doubles with each: it would order it again at once."""
 _CANNOT = frozenset({"NOT_SUSPENDABLE", "NO_BOUNDARY", "NOT_STOPPED", "NO_ANSWER"})
 """Codes of a stop that failed because of what the job is; others are about the moment."""
 
@@ -60,9 +60,10 @@ class AgentWorld:
         self._placed: dict[JobId, JobOrder] = {}
         #: The last start of each job that runs: where it holds which devices.
         self._answered: list[JobOrder] = []
-        self._failed: list[SwitchFailed] = []
-        self._unable: dict[JobId, str] = {}
-        self._early: set[JobId] = set()
+        self._failed: list[tuple[float, SwitchFailed]] = []
+        #: Starts that failed, and when the engine hears of each.
+        self._failures: dict[JobId, int] = {}
+        self._lessons = Lessons(register, self._nodes)
         self._changed: dict[str, None] = {}
         self._now_s = 0.0
         self._shown_at_s = 0.0
@@ -73,6 +74,11 @@ class AgentWorld:
         """Whether jobs may share this server's devices, because an agent there can stop them."""
         side = self._nodes.get(self._register.node_of.get(server_id, ""))
         return side is not None and side.can_suspend(self._now_s)
+
+    def lost_gpus(self, server_id: ServerId) -> int:
+        """How many devices of a server are gone for good."""
+        side = self._nodes.get(self._register.node_of.get(server_id, ""))
+        return 0 if side is None else len(side.lost)
 
     def changed(self) -> list[str]:
         """Nodes whose agent came or went since the last call."""
@@ -92,9 +98,11 @@ class AgentWorld:
 
     def next_at_s(self) -> float | None:
         """When something is due that no message brings."""
-        if self._answered or self._failed:
+        if self._answered:
             return self._now_s
-        return self._plain.next_at_s()
+        times = [due_s for due_s, _ in self._failed]
+        timer_s = self._plain.next_at_s()
+        return min(times if timer_s is None else [*times, timer_s], default=None)
 
     def advance(self, now_s: float) -> WorldStep:
         """What agents said, then timers."""
@@ -104,8 +112,12 @@ class AgentWorld:
             events += self._heard(node, report, now_s)
         self._show_life(now_s)
         events += self._switched(now_s)
-        failed, self._failed = self._failed, []
-        events += failed
+        events += [
+            msgspec.structs.replace(event, at_s=now_s)
+            for at_s, event in self._failed
+            if at_s <= now_s
+        ]
+        self._failed = [(at_s, event) for at_s, event in self._failed if at_s > now_s]
         events += self._plain.advance(now_s).events
         return WorldStep(tuple(events))
 
@@ -132,7 +144,8 @@ class AgentWorld:
         for run in effect.run:
             found = self._register.find(run.job_id)
             if found is not None:
-                orders.append(start_order(effect.switch_id, run, found[1], self._register.node_of))
+                order = start_order(effect.switch_id, run, found[1], self._register.node_of)
+                orders.append(on_devices(order, self._nodes))
                 self._expect(found[0], found[1])
         for order in orders:
             self._orders[order.job_id] = order
@@ -187,7 +200,9 @@ class AgentWorld:
         if not order.waiting and self._orders.get(order.job_id) is order:
             del self._orders[order.job_id]
             self._answered.append(order)
-            if not order.is_start:
+            if order.is_start:
+                self._failures.pop(order.job_id, None)
+            else:
                 self._placed.pop(order.job_id, None)
 
     def _switched(self, now_s: float) -> Iterator[Event]:
@@ -208,19 +223,46 @@ class AgentWorld:
         if isinstance(report, a.AgentHello):
             # Ids never go back within an epoch: what is sent now would look like a repetition.
             before = 0 if side is None else side.message_id
-            self._nodes[node] = side = NodeSide(report, message_id=before)
+            lost = [] if side is None else side.lost
+            self._nodes[node] = side = NodeSide(report, message_id=before, lost=lost)
             self._welcome(node, side)
-            side.measured(report)
-            yield from self._learned(side, now_s)
+            yield from self._measured(node, side, report, now_s)
         elif side is None:
             return
         elif report is None:
             side.is_there, side.lost_at_s = False, now_s
         elif isinstance(report, a.Measured):
-            side.measured(report)
-            yield from self._learned(side, now_s)
+            yield from self._measured(node, side, report, now_s)
+        elif isinstance(report, a.DeviceLost):
+            yield from self._lost(node, side, (report.index,), report.reason, now_s)
         elif isinstance(report, a.Switched):
             yield from self._obeyed(report, now_s)
+
+    def _measured(
+        self, node: str, side: NodeSide, report: a.Measured | a.AgentHello, now_s: float
+    ) -> Iterator[Event]:
+        side.measured(report)
+        for device in report.devices:
+            if not device.healthy:
+                yield from self._lost(node, side, (device.index,), device.reason, now_s)
+        yield from self._lessons.learn(side, now_s)
+        for kept in (self._placed, self._orders, self._failures):
+            forget(kept, self._register)
+
+    def _lost(
+        self, node: str, side: NodeSide, gpus: Sequence[int], reason: str, now_s: float
+    ) -> Iterator[Event]:
+        """Devices are gone for good: jobs on them restart elsewhere, and nobody gets them (G-13)."""
+        for gpu in gpus:
+            if not side.lose(gpu):
+                continue
+            self._changed[node] = None
+            for order in list(self._placed.values()):
+                if any(gpu in worker.gpus for worker in order.runs.get(node, ())):
+                    self._placed.pop(order.job_id, None)
+                    self._orders.pop(order.job_id, None)
+                    told = f"device {gpu} of {node} was lost: {reason}"
+                    yield GangBroken(now_s, order.job_id, told)
 
     def _welcome(self, node: str, side: NodeSide) -> None:
         """An agent is there, for the first time or again: it hears all that it may have missed."""
@@ -274,7 +316,10 @@ class AgentWorld:
         if order.is_start:
             self._placed.pop(order.job_id, None)
             self._send([self._back(order)])
-            yield SwitchFailed(now_s, order.switch_id, not_started=(order.job_id,), reason=reason)
+            count = self._failures.get(order.job_id, 0)
+            self._failures[order.job_id] = count + 1
+            failed = SwitchFailed(now_s, order.switch_id, (), (order.job_id,), reason)
+            self._failed.append((now_s + min(PAUSE_S * 2**count, PAUSE_S_MAX), failed))
             return
         placed = self._placed.get(order.job_id)
         if placed is not None and order.done:
@@ -287,45 +332,11 @@ class AgentWorld:
         yield SwitchFailed(now_s, order.switch_id, kept=(order.job_id,), reason=reason)
         if failure.code not in _CANNOT:
             return
-        self._unable[order.job_id] = reason
-        yield JobLearned(now_s, order.job_id, can_suspend=False, reason=reason)
+        yield self._lessons.failed(order.job_id, reason, now_s)
 
     def _back(self, order: JobOrder) -> JobOrder:
         """Workers that were told to run, and shall not."""
         return JobOrder(order.job_id, 0, False, {*order.waiting, *order.done})
-
-    def _learned(self, side: NodeSide, now_s: float) -> Iterator[Event]:
-        for worker in side.workers.values():
-            job_id = self._register.job_of.get(worker.container_id)
-            if job_id is None:
-                continue
-            reason = _why_unable(worker)
-            if reason and self._unable.get(job_id) != reason:
-                self._unable[job_id] = reason
-                yield JobLearned(now_s, job_id, can_suspend=False, reason=reason)
-            elif worker.method is not None and not reason and self._is_able(job_id):
-                del self._unable[job_id]
-                yield JobLearned(now_s, job_id, can_suspend=True)
-            if worker.minibatches >= EARLY_MINIBATCHES and self._is_early(job_id):
-                self._early.add(job_id)
-                yield MinibatchesReached(now_s, job_id, EARLY_MINIBATCHES)
-
-    def _is_able(self, job_id: JobId) -> bool:
-        """Whether a job that could not stop can, by all of its workers; one that failed to is not asked again."""
-        was = self._unable.get(job_id)
-        return was in _ABOUT_HOOKS and not any(map(_why_unable, self._workers(job_id)))
-
-    def _is_early(self, job_id: JobId) -> bool:
-        if job_id in self._early:
-            return False
-        workers = self._workers(job_id)
-        return all(worker.minibatches >= EARLY_MINIBATCHES for worker in workers)
-
-    def _workers(self, job_id: JobId) -> list[a.WorkerReport]:
-        members = self._members(job_id)
-        return [
-            side.workers[c] for side in self._nodes.values() for c in members if c in side.workers
-        ]
 
     # ------------------------------------------------------------------ what agents know
 
@@ -345,6 +356,7 @@ class AgentWorld:
                         len(gang.members),
                         app.user,
                         app.queue,
+                        app.never,
                     )
             gone = [c for c in side.expected if c not in self._register.job_of]
             for container in gone:
@@ -369,15 +381,10 @@ class AgentWorld:
             found = self._register.find(job_id)
             if found is not None and all(member.node == node for member in found[1].members):
                 workers = tuple((m.container, m.worker.gpus) for m in found[1].members)
-                yield Resident(workers, stays=job_id in self._unable)
-
-
-_NO_HOOK = "nothing of it registered with its node's agent"
-_NO_METHOD = "its client found no way to stop it"
-_ABOUT_HOOKS = frozenset({_NO_HOOK, _NO_METHOD})
-
-
-def _why_unable(worker: a.WorkerReport) -> str:
-    if worker.state is a.WorkerState.UNHOOKED:
-        return _NO_HOOK
-    return _NO_METHOD if worker.method in _UNABLE else ""
+                placed = self._placed.get(job_id)
+                holds = {
+                    worker.container_id: worker.gpus
+                    for worker in (() if placed is None else placed.runs.get(node, ()))
+                }
+                stays = self._lessons.is_unable(job_id) or "suspend" in found[0].never
+                yield Resident(workers, stays=stays, holds=holds)

@@ -171,7 +171,7 @@ def attended(site: Site, register: Register, clock: Clock, view: ClusterView) ->
     agents = AgentWorld(
         server, register, quantum_s=site.settings.quantum_s, epoch=int(clock() * 1000)
     )
-    rules = ServerRules(can_suspend=_judge(site, agents))
+    rules = ServerRules(can_suspend=_judge(site, agents), lost_gpus=agents.lost_gpus)
     operations = Operations(agents, view, register, rules, agents.nodes)
     if port.operations_secret:
         methods[METHOD] = OperateService(operations, port.operations_secret).handler()

@@ -22,9 +22,18 @@ class ServerRules:
     Args:
         can_suspend: whether something on a server can suspend jobs, in mode full. True for every server is for tests:
             jobs would share devices and nothing would stop one for the other.
+        lost_gpus: how many of the devices that YARN tells of are gone.
     """
 
-    def __init__(self, *, can_suspend: Callable[[ServerId], bool]) -> None:
+    def __init__(
+        self,
+        *,
+        can_suspend: Callable[[ServerId], bool],
+        lost_gpus: Callable[[ServerId], int] = lambda _: 0,
+    ) -> None:
+        self._lost_gpus = lost_gpus
+        self._gpus: dict[ServerId, int] = {}
+        #: As YARN tells.
         self._can_suspend = can_suspend
         self._adoption: Adoption | None = None
         self._servers: dict[ServerId, Server] = {}
@@ -67,6 +76,7 @@ class ServerRules:
         """The same events; behind a change of servers what queues are guaranteed of them."""
         for event in events:
             if isinstance(event, ServerJoined):
+                self._gpus[event.server.server_id] = event.server.gpus
                 server = self._revised(event.server)
                 self._servers[server.server_id] = server
                 self._unsettled[server.server_id] = None
@@ -77,6 +87,7 @@ class ServerRules:
                 if isinstance(event, ServerLost):
                     self._servers.pop(event.server_id, None)
                     self._heights.pop(event.server_id, None)
+                    self._gpus.pop(event.server_id, None)
                     yield from self._limits(event.at_s)
 
     # ------------------------------------------------------------------ heights
@@ -112,7 +123,10 @@ class ServerRules:
         )
         can_suspend = may_share and self._can_suspend(server.server_id)
         is_draining = server.server_id in self._draining
-        return msgspec.structs.replace(server, can_suspend=can_suspend, is_draining=is_draining)
+        gpus = self._gpus.get(server.server_id, server.gpus) - self._lost_gpus(server.server_id)
+        return msgspec.structs.replace(
+            server, gpus=max(0, gpus), can_suspend=can_suspend, is_draining=is_draining
+        )
 
     # ------------------------------------------------------------------ limits
 

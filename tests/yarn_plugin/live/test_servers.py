@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
 from gandiva_core.messages.events import (
@@ -138,3 +140,18 @@ def test_nothing_is_said_twice_and_other_events_pass() -> None:
     events = list(rules.complete([joined("a"), killed]))
     assert [type(event) for event in events] == [ServerJoined, JobKilled]
     assert list(rules.settle(adoption(), 3.0)) == []
+
+
+def test_devices_that_are_lost_are_not_the_servers_however_often_it_is_looked_at() -> None:
+    """G-13: YARN goes on telling of all of them."""
+    lost = 0
+    rules = ServerRules(can_suspend=lambda _: True, lost_gpus=lambda _: lost)
+
+    def gpus(events: Iterable[Event]) -> list[int]:
+        return [event.server.gpus for event in events if isinstance(event, ServerJoined)]
+
+    assert gpus(rules.complete([joined("s1")])) == [4]
+    lost = 1
+    assert gpus(rules.review([ServerId("s1")], 1.0)) == [3]
+    assert gpus(rules.review([ServerId("s1")], 1.0)) == []
+    assert gpus(rules.complete([joined("s1")])) == [3]
