@@ -48,8 +48,9 @@ def test_a_device_changes_hands_once_its_holder_has_stopped(tmp_path: Path) -> N
         until(lambda: len(core.of(a.Switched)) == answers + 2)
         core.say_raw(a.SwitchWorkers(0, 900, 900, (A,)))
         until(lambda: [e.code for e in core.of(a.Answered)] == ["STALE_EPOCH"])
-        until(lambda: core.worker(A).method is a.Method.FRAMEWORK)
-        assert node.state(A) == "running"
+        heard = len(core.of(a.Measured))
+        until(lambda: len(core.of(a.Measured)) > heard + 2)
+        assert (node.state(A), core.worker(A).method) == ("running", a.Method.FRAMEWORK)
         # C06: the agent has no children, so nothing was forked beside gRPC's threads.
         assert psutil.Process(node.agent.pid).children() == []
 
