@@ -18,6 +18,11 @@ final class Rendezvous {
   private final Gang gang;
   private final Map<String, String> addresses = new HashMap<>();
 
+  /**
+   * What each generation was told first: who asks late, when others have ended, is told the same.
+   */
+  private final Map<Integer, ObjectNode> told = new HashMap<>();
+
   Rendezvous(Gang gang) {
     this.gang = gang;
   }
@@ -43,7 +48,9 @@ final class Rendezvous {
         return "address " + address + " is another task's: hold another port";
       }
     }
-    addresses.put(containerId, address);
+    if (!address.equals(addresses.put(containerId, address))) {
+      told.remove(generation); // It meets anew, with another port.
+    }
     return null;
   }
 
@@ -56,6 +63,11 @@ final class Rendezvous {
     if (!isCurrent(generation)) {
       return null;
     }
+    told.keySet().removeIf(earlier -> !isCurrent(earlier));
+    return told.containsKey(generation) ? told.get(generation) : current(generation);
+  }
+
+  private ObjectNode current(int generation) {
     addresses.keySet().removeIf(container -> !gang.has(container));
     boolean isMove = generation == gang.moving();
     ObjectNode answer = JSON.createObjectNode().put("generation", generation);
@@ -84,6 +96,9 @@ final class Rendezvous {
     }
     answer.set("workers", workers);
     answer.set("cluster", cluster);
+    if (workers.size() > 0) {
+      told.put(generation, answer);
+    }
     return answer;
   }
 

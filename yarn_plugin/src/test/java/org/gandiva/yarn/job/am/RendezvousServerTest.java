@@ -83,6 +83,22 @@ class RendezvousServerTest {
     assertThat(answer.path("cluster").path("worker")).hasSize(WORKERS);
   }
 
+  /** A command that ends at once must not make the gang look smaller to whoever asks next. */
+  @Test
+  void whoAsksLateIsToldTheSameAsTheFirst() throws IOException {
+    for (int at = 0; at < WORKERS; at++) {
+      register(at, 20_000 + at, 1);
+    }
+    JsonNode first = call("GET", "/rendezvous?generation=1", null, "secret");
+    gang.completed("c0", 0);
+    assertThat(call("GET", "/rendezvous?generation=1", null, "secret")).isEqualTo(first);
+    gang.completed("c1", -100);
+    call("GET", "/rendezvous?generation=1", null, "secret");
+    assertThat(status).as("another generation").isEqualTo(410);
+    assertThat(call("GET", "/rendezvous?generation=2", null, "secret").path("ready").asBoolean())
+        .isFalse();
+  }
+
   @Test
   void anAddressIsOneTasks() throws IOException {
     assertThat(register(0, 20_000, 1)).isEqualTo(200);
