@@ -74,7 +74,7 @@ class LauncherSockets:
         self._mode = 0o666 if is_open else 0o600
         self._say = say
         self._writers: dict[str, asyncio.StreamWriter] = {}
-        self._count = 0
+        self._attending: set[asyncio.Task[Any]] = set()
         self._desk: Desk | None = None
         self._server: asyncio.AbstractServer | None = None
 
@@ -107,8 +107,11 @@ class LauncherSockets:
         """Hang up on everybody; jobs run on."""
         if self._server is not None:
             self._server.close()
-        for writer in list(self._writers.values()):
-            writer.transport.abort()
+        attending = list(self._attending)
+        for task in attending:
+            task.cancel()
+        await asyncio.gather(*attending, return_exceptions=True)
+        await asyncio.sleep(0)  # what was aborted is closed
         with contextlib.suppress(OSError):
             self._path.unlink()
 
@@ -137,16 +140,19 @@ class LauncherSockets:
         self._path.unlink(missing_ok=True)
 
     async def _attend(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._count += 1
+        task = asyncio.current_task()
+        if task is not None:
+            self._attending.add(task)
         try:
-            if self._count <= LINES_MAX:
+            if len(self._attending) <= LINES_MAX:
                 await self._serve(reader, writer)
         except (ValueError, KeyError, msgspec.ValidationError) as error:
             self._say("warning", "a launcher said what is no message", problem=str(error)[:200])
         except OSError:
             pass  # it is gone
         finally:
-            self._count -= 1
+            if task is not None:
+                self._attending.discard(task)
             writer.transport.abort()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
