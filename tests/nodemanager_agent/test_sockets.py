@@ -18,6 +18,7 @@ from gandiva_core.model.errors import InputError
 from nodemanager_agent.client.wire import LINE_BYTES_MAX, Line
 from nodemanager_agent.ports import Admission, Admitted, Refused, Registration
 from nodemanager_agent.sockets import LauncherSockets
+from tests.fakes.core import until
 
 
 class Desk:
@@ -97,6 +98,7 @@ def served() -> Iterator[Served]:
 def test_the_kernel_says_who_dials_and_only_this_user_may(served: Served) -> None:
     """Contract 3: SO_PEERCRED, not what the launcher claims; mode 0600 unless told otherwise."""
     line = served.welcome("container_1")
+    until(lambda: served.desk.seen)
     seen = served.desk.seen[0]
     assert (seen.pid, seen.uid) == (os.getpid(), os.getuid())
     assert seen.claimed == os.environ.get("CONTAINER_ID", "")
@@ -158,6 +160,7 @@ def test_a_new_line_of_a_container_takes_the_place_of_the_old(served: Served) ->
     old = served.welcome("container_1")
     new = served.welcome("container_1")
     assert old.read(10) is None
+    until(lambda: len(served.desk.seen) == 2)
     assert served.send("container_1", id="1")
     assert new.read(10) is not None
     assert served.desk.lost == []
