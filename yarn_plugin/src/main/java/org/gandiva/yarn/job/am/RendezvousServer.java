@@ -56,8 +56,10 @@ final class RendezvousServer implements AutoCloseable {
     this.gang = gang;
     this.rendezvous = new Rendezvous(gang);
     this.lock = lock;
-    System.setProperty(
-        REQUEST_S_KEY, REQUEST_S); // Read when the first server of a process is made.
+    // Both are read when the first server of a process is made; without the second an answer waits
+    // 40 ms for the other side's acknowledgement.
+    System.setProperty(REQUEST_S_KEY, REQUEST_S);
+    System.setProperty("sun.net.httpserver.nodelay", "true");
     server = HttpServer.create(new InetSocketAddress(host, 0), 0);
     server.setExecutor(threads);
     server.createContext("/", this::handle);
