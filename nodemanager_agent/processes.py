@@ -40,8 +40,7 @@ def by_container() -> dict[str, set[int]]:
 def ancestors(pid: int) -> frozenset[int]:
     """Parents up to the first process."""
     found: set[int] = set()
-    while pid > 1 and pid not in found:
-        pid = parent_of(pid)
+    while (pid := parent_of(pid)) > 0 and pid not in found:
         found.add(pid)
     return frozenset(found)
 
