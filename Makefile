@@ -13,7 +13,7 @@ TYPED        := gandiva_core nodemanager_agent baselines yarn_plugin tests
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help env dev env-jobs plugin cluster-jars replay test test-pure test-yarn test-live test-java check check-format check-lint \
+.PHONY: help env dev env-jobs live plugin cluster-jars replay test test-pure test-yarn test-live test-java check check-format check-lint \
         check-types check-imports check-java format thorough bench dist clean
 
 help: ## this list
@@ -53,6 +53,9 @@ yarn_plugin/target/cluster.classpath: yarn_plugin/pom.xml yarn_plugin/target/sta
 
 replay: env plugin ## the nine-day trace under both schedulers in a real ResourceManager, and the report
 	$(BIN)/gandiva replay $(TRACE) --out $(OUT)
+
+live: env-jobs cluster-jars ## real training under both schedulers on a real cluster of this machine, in out/live
+	$(BIN)/gandiva live-replay conf/experiments/live-small.csv --scale 1 --gpus 2 --quantum-ms 4000 --out out/live
 
 test: test-pure test-yarn test-live test-java ## all tests, the pure part first
 

@@ -1,0 +1,1 @@
+"""Training scripts as users write them, for live comparisons: nothing in them knows who schedules them."""
