@@ -55,5 +55,5 @@ def test_what_is_left_out_is_told() -> None:
 def test_nothing_that_fits_and_no_duration_are_refused_with_the_place() -> None:
     with pytest.raises(InputError, match="no job that fits"):
         scaled(trace(job("a", 0.0, 8)), scale=1.0, step_s=1.0, server_gpus=4)
-    with pytest.raises(InputError, match="job a: .*no ref_duration_s"):
+    with pytest.raises(InputError, match=r"job a: .*no ref_duration_s"):
         scaled(trace(job("a", 0.0, ref_duration_s=None)), scale=1.0, step_s=1.0, server_gpus=4)
