@@ -125,6 +125,12 @@ def test_changed_metric_is_a_difference(tmp_path: Path) -> None:
     assert (report.differences[0].recorded, report.differences[1].recomputed) == ("99.0", "null")
 
 
+def test_a_journal_without_figures_has_none_to_compare(tmp_path: Path) -> None:
+    """A live core's: it does not know the work of its jobs."""
+    bare = rewrite(write(tmp_path / "a.jsonl.zst"), tmp_path / "bare.jsonl.zst", {}, metrics={})
+    assert recheck(bare, find, figures).differences == ()
+
+
 def test_event_that_the_engine_refuses_ends_the_comparison(tmp_path: Path) -> None:
     path = write(tmp_path / "run.jsonl.zst")
     entry = entry_at(path, 5)
