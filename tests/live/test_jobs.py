@@ -129,12 +129,21 @@ def test_a_lost_worker_starts_its_gang_again_and_fails_nothing(live: Live, tmp_p
     assert len(attempts["appAttempt"]) == 1
 
 
+def known_as_running(live: Live, job: Submitted) -> int:
+    """Containers that the ResourceManager has heard of as running: it keeps no others for a second master."""
+    container = f"container_{job.app_id.removeprefix('application_')}_"
+    became = "Container Transitioned from ACQUIRED to RUNNING"
+    lines = live.folder.log("resourcemanager").read_text(errors="replace").splitlines()
+    return len([line for line in lines if container in line and became in line])
+
+
 def test_a_master_that_is_killed_leaves_its_workers_running(live: Live, tmp_path: Path) -> None:
     done = tmp_path / "done"
     command = f"echo $$; {HOLD.format(done)}"
     job = submit(live, "master", command, BARE, "gandiva.job.worker.instances=2")
     until(lambda: all(said.strip() for said in job.logs()) and len(job.logs()) == 2, "two workers")
     before = job.logs()
+    until(lambda: known_as_running(live, job) == 3, "the ResourceManager knows of all three")
     (master,) = [
         each for each in job.processes("job.am.MasterMain") if each.name().startswith("java")
     ]
