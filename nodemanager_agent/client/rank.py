@@ -135,6 +135,16 @@ class Rank:
         )
         return not differences
 
+    def adopt(self, minibatches: int) -> None:
+        """Go on from a mini-batch that another process has done."""
+        self.minibatches = minibatches
+        if self._ring:
+            self._ring.go_on(minibatches)
+
+    def report(self, step: int, metric: float) -> None:
+        """How good the model is by now, in the script's own words."""
+        self._send("report", step=step, metric=metric)
+
     def leave(self) -> None:
         """Close the line; the process goes on by itself."""
         if self._peer is not None:

@@ -71,6 +71,7 @@ class Ranks:
         self._answers: Dict[str, List[Message]] = {}
         self._asked = 0
         self._last_minibatch_s: Optional[float] = None
+        self._report: Message = {}
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(self.path)
         self._listener.listen(64)
@@ -121,6 +122,8 @@ class Ranks:
             self._on_change()
         elif op == "continuity":
             self._on_continuity(message)
+        elif op == "report":
+            self._report = {name: message.get(name) for name in ("step", "metric")}
         elif op in ("done", "failed"):
             answers = self._answers.get(str(message.get("id")))
             if answers is not None:
@@ -181,6 +184,7 @@ class Ranks:
             "memory_peak_mib": sums[1],
             "memory_min_mib": sums[2],
             "ranks": len(self.joined),
+            **self._report,
         }
 
     # ------------------------------------------------------------------ asking

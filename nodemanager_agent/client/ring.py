@@ -59,6 +59,12 @@ class StepRing:
         self._gap = 0
         return self._minibatches
 
+    def go_on(self, minibatches: int) -> None:
+        """So many were done elsewhere."""
+        self._minibatches = minibatches
+        struct.pack_into("<Q", self._map, 16, minibatches)
+        self._gap = 1
+
     def remember(self, memory: Memory) -> None:
         """Device memory as it is now."""
         struct.pack_into("<QQQ", self._map, 24, *memory)

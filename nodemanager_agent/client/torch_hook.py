@@ -13,10 +13,12 @@ import torch
 from nodemanager_agent.client import peers
 from nodemanager_agent.client.continuity import Fingerprint, Generators, digest
 from nodemanager_agent.client.framework import Figures, Framework, Limits, Refusal
+from nodemanager_agent.client.kept import kept
 from nodemanager_agent.client.rank import Rank
 from nodemanager_agent.client.ring import Memory
 from nodemanager_agent.client.torch_device import device_of
 from nodemanager_agent.client.torch_gang import Alone, gang_of
+from nodemanager_agent.client.torch_moves import TorchMoves, obstacle
 from nodemanager_agent.client.torch_state import DeviceState, LiveTensors
 
 
@@ -25,15 +27,16 @@ class TorchFramework(Framework):
 
     Attributes:
         positions: further answers to "where does the data stand", of iterators that know (`iterator.py`).
-        can_move, move_reason: set by who can save and restore one replica's state.
+        kept: what the script keeps, which alone can move.
+        is_marked: whether the script says itself where its mini-batches begin: its loop can go on elsewhere.
     """
 
     name = "torch"
 
     def __init__(self) -> None:
         self.positions: List[Callable[[], str]] = []
-        self.can_move = False
-        self.move_reason = "nothing here saves and restores state"
+        self.kept = kept
+        self.is_marked = False
         self._gang = Alone()
         self._tensors = LiveTensors()
         self._state: Optional[DeviceState] = None
@@ -42,12 +45,16 @@ class TorchFramework(Framework):
 
     def begin(self, optimizer: Any) -> None:
         """At each boundary: the first one finds the device; a process group that came or changed makes a new gang."""
-        self._gang = gang_of(self._gang)
-        self.rank, self.world_size = self._gang.rank, self._gang.world_size
+        self.meet()
         if self._state is None:
             parameters = [each for group in optimizer.param_groups for each in group["params"]]
             self._state = DeviceState(device_of(parameters[0]), self._tensors)
             self._state.prepare()
+
+    def meet(self) -> None:
+        """Find the gang this process is in; all its ranks do so at the same boundary."""
+        self._gang = gang_of(self._gang)
+        self.rank, self.world_size = self._gang.rank, self._gang.world_size
 
     def limits(self) -> Limits:
         """Sharded jobs stop in place only: no replica has the whole state."""
@@ -60,7 +67,16 @@ class TorchFramework(Framework):
                 ["framework"],
                 reason="sharded ({}): suspended in place only".format(self._tensors.sharded),
             )
-        return Limits(["framework"], True, self.can_move, self.can_move, self.move_reason)
+        reason = self._move_reason()
+        can_resize = not reason and self.kept.is_of_any_size()
+        return Limits(["framework"], True, not reason, can_resize, reason)
+
+    def _move_reason(self) -> str:
+        if not self.kept:
+            return "it keeps no state that could move (docs/CLIENT.md)"
+        if not self.is_marked:
+            return "it does not say where its mini-batches begin (docs/CLIENT.md)"
+        return obstacle()
 
     def offload(self) -> Figures:
         """As `DeviceState.offload`."""
@@ -131,12 +147,14 @@ class TorchFramework(Framework):
 
 
 class Boundaries:
-    """The hook itself: tells the leading optimizer's steps from the others'."""
+    """The hook itself: tells the leading optimizer's steps from the others', and heeds a script's own marks."""
 
     def __init__(self, framework: TorchFramework, rank: Rank) -> None:
         self.framework = framework
         self.rank = rank
+        self._moves = TorchMoves(framework, rank, framework.kept)
         self._leading: Optional[weakref.ref[Any]] = None
+        self._has_stepped = False
 
     def __call__(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
         """After an optimizer's step."""
@@ -145,7 +163,27 @@ class Boundaries:
             self._leading = weakref.ref(optimizer)
         elif leading is not optimizer:
             return
+        if self.framework.is_marked:
+            self._has_stepped = True
+            return
+        if (
+            self._moves.is_awaited
+        ):  # a script without marks was warmed up: it must not train beside the job
+            self._moves.warm_up()
         self.rank.boundary(lambda: self.framework.begin(optimizer))
+
+    def mark(self) -> None:
+        """At the top of a mini-batch, by the script: the boundary, where an optimizer has stepped since the last."""
+        self.framework.is_marked = True
+        if self._moves.is_awaited:
+            self.framework.meet()
+            self._moves.warm_up()
+            return
+        leading = self._leading() if self._leading is not None else None
+        if self._has_stepped and leading is not None:
+            self._has_stepped = False
+            self.rank.boundary(lambda: self.framework.begin(leading))
+            self._moves.confirm()
 
 
 Boundaries.__call__._torchdynamo_disable = True  # type: ignore[attr-defined]  # run, not compiled, in a compiled step

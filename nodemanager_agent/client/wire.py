@@ -18,7 +18,9 @@ Agent's socket (``GANDIVA_AGENT_SOCKET``); `L` launcher, or a lone rank whose co
     L done      {id, at_s, figures: {name: number}, minibatches}
     L failed    {id, code, detail}                   the ranks go on as they were
     L progress  {minibatches, minibatch_s, memory_mib, memory_peak_mib, memory_min_mib, ranks, method,
-                 can_pack, can_move, can_resize, reason}      about once a second, and at once after a change
+                 can_pack, can_move, can_resize, reason,
+                 step?, metric?}                  about once a second, and at once after a change; step, metric: as in
+                                                  the last report of a rank
     L continuity {after, is_same, minibatches, detail}
     L ended     {exit_code, reason}                  the training command has ended
 
@@ -31,6 +33,7 @@ Launcher's socket (``GANDIVA_LAUNCHER_SOCKET``), `R` a rank's hook::
     L probe     {id}                                 answered at the next boundary; nothing stops
     L cancel    {id}                                 of a suspend: forget it, or go on where it was done
     R done | failed | continuity                     as above, of this rank
+    R report    {step, metric}                       by the script: how good its model is
 
 A rank that answered done to suspend has copied its state, given its device memory back and waits; only then does the
 launcher SIGSTOP the process group, and it sends SIGCONT before resume. A launcher whose agent is gone keeps the job as

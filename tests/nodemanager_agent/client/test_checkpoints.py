@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from nodemanager_agent.client.checkpoint import (
+from nodemanager_agent.client.checkpoints import (
     MANIFEST,
     NEWEST,
     Checkpoint,
@@ -153,7 +153,7 @@ def test_a_writer_that_raises_or_dies_leaves_what_was_there(store: CheckpointSto
         fail(store, RuntimeError("no"))
     program = (
         "import os, sys\n"
-        "from nodemanager_agent.client.checkpoint import CheckpointStore\n"
+        "from nodemanager_agent.client.checkpoints import CheckpointStore\n"
         "with CheckpointStore(sys.argv[1]).write(150, 'torch', 12) as draft:\n"
         "    with draft.open('model') as file:\n"
         "        file.write(b'half')\n"
