@@ -11,6 +11,7 @@ from typing import Any, Optional, Sequence, cast
 HOOKS = {
     "torch": "nodemanager_agent.client.torch_hook",
     "tensorflow": "nodemanager_agent.client.tensorflow_hook",
+    "keras": "nodemanager_agent.client.keras_hook",
 }
 """Framework to the module whose ``install()`` hooks it."""
 
