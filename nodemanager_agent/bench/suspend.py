@@ -100,7 +100,10 @@ def _row(mib: int, plan: Plan, say: Callable[[str], None]) -> Row:
     say(f"suspend: {mib} MiB")
     with (
         tempfile.TemporaryDirectory(prefix="gandiva-bench-") as folder,
-        _job(mib, Path(folder)) as node,
+        launched(
+            ["nodemanager_agent.bench.state", str(mib), "1000000", f"{folder}/copies.json"],
+            Path(folder) / "agent",
+        ) as node,
     ):
         node.command("start", gpus=[0], uuids=[], environment={})
         out = Path(folder) / "copies.json"
@@ -141,23 +144,20 @@ def _figures(copy_s: float, minibatch_s: float, cycles: Sequence[Mapping[str, fl
 
 
 @contextmanager
-def _job(mib: int, folder: Path) -> Iterator[Node]:
-    """A launcher with the training program, registered."""
-    path = folder / "agent"
+def launched(module: Sequence[str], path: Path) -> Iterator[Node]:
+    """A launcher with a training program, registered.
+
+    Args:
+        module: the program's module, and its arguments.
+        path: of the socket to make for it.
+    """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(str(path))
         listener.listen()
         listener.settimeout(_LIMIT_S)
-        program = [sys.executable, "-m", "nodemanager_agent.bench.state", str(mib), "1000000"]
+        launcher = [sys.executable, "-m", "nodemanager_agent.client.launch", "--"]
         process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "nodemanager_agent.client.launch",
-                "--",
-                *program,
-                str(folder / "copies.json"),
-            ],
+            [*launcher, sys.executable, "-m", *module],
             env={**os.environ, "GANDIVA_AGENT_SOCKET": str(path), "OMP_NUM_THREADS": "1"},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

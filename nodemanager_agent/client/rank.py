@@ -281,6 +281,9 @@ class Rank:
             if message is not None and op == "suspend" and is_offloaded:
                 order, ends_s = message, None
                 self.answer(message, figures)
+            elif message is not None and op == "save" and order is None:
+                is_offloaded = not self._save_late(message) and is_offloaded
+                order, ends_s = message, None
             elif op == "resume" or (
                 op == "cancel" and order and message and message.get("id") == order.get("id")
             ):
@@ -288,6 +291,20 @@ class Rank:
                     return
             elif message is not None and op in ("suspend", "save", "probe"):
                 self.refuse(message, Refusal("BUSY", "this process has stopped for something else"))
+
+    def _save_late(self, message: Message) -> bool:
+        """Save after the gang has stopped already; whether the state is in place now."""
+        try:
+            self.framework.reload()
+            self.framework.let_go()
+        except Refusal as refusal:
+            self.refuse(message, refusal)
+            return False
+        try:
+            self.answer(message, self._handle(message))
+        except Refusal as refusal:
+            self.refuse(message, refusal)
+        return True
 
     def _receive_soon(self, ends_s: float) -> Optional[Message]:
         while time.monotonic() < ends_s and not self.framework.is_resuming():

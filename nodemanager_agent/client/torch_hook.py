@@ -169,7 +169,7 @@ class Boundaries:
         if (
             self._moves.is_awaited
         ):  # a script without marks was warmed up: it must not train beside the job
-            self._moves.warm_up()
+            self._moves.warm_up(is_marked=False)
         self.rank.boundary(lambda: self.framework.begin(optimizer))
 
     def mark(self) -> None:

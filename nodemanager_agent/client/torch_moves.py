@@ -83,15 +83,19 @@ class TorchMoves:
         size = sum(seal.size for seal in draft.files.values())
         return {"save_s": time.perf_counter() - began_s, "saved_mib": size / 2.0**20}
 
-    def warm_up(self) -> None:
-        """Wait at the top of the first mini-batch for the state; does not return without it."""
+    def warm_up(self, is_marked: bool = True) -> None:
+        """Wait at the top of the first mini-batch for the state; does not return without it.
+
+        Args:
+            is_marked: whether the script is at a top: one that is elsewhere never gets a state, and is ended.
+        """
         warm_s = _age_s()
-        self._rank.join(is_warm=True)
+        self._rank.join(is_warm=is_marked)
         while self._is_warm:
             message = self._rank.receive()
             if message is None:  # whoever wanted this process is gone, and the job runs elsewhere
                 os._exit(1)
-            if message["op"] == "restore":
+            if message["op"] == "restore" and is_marked:
                 self._try(message, warm_s)
             elif message["op"] not in ("joined", "cancel"):
                 self._rank.refuse(message, Refusal("NOT_WARM", "it waits for its state"))

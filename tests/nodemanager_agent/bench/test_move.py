@@ -1,0 +1,31 @@
+"""`gandiva bench move`: a run of seconds through two real launchers and two real PyTorch processes."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import pytest
+
+from gandiva_core.model.errors import InputError
+from nodemanager_agent.bench import move
+
+needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="needs torch: make env-jobs")
+
+
+@needs_torch
+def test_the_parts_make_up_the_time_that_it_stands_still() -> None:
+    """G-75."""
+    said: list[str] = []
+    (row,) = move.run(is_quick=True, say=said.append)
+    assert said == ["move: 3 MiB, 1 of 1"]
+    parts = ("save_s", "transfer_s", "restore_s", "first_minibatch_s")
+    assert float(row["frozen_s"]) == pytest.approx(sum(float(row[name]) for name in parts))
+    assert 0 < float(row["verify_s"]) < float(row["restore_s"])
+    assert 0 < float(row["frozen_s"]) < float(row["order_s"]) + 0.1 < 30
+    assert float(row["saved_mib"]) == pytest.approx(3, rel=0.1)
+
+
+def test_without_torch_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(move, "find_spec", lambda _: None)
+    with pytest.raises(InputError, match="make env-jobs"):
+        move.run(is_quick=True, say=lambda _: None)
