@@ -203,17 +203,11 @@ class TimeSlice(msgspec.Struct, frozen=True):
     def _look_everywhere(self, view: ClusterView) -> Decisions:
         """After a departure, whose servers nobody names any more: every domain that has something to do."""
         seen: set[ServerId] = set()
-        for server_id, server in tuple(view.servers.items()):
-            if not server.residents and SLICE + server_id not in view.memory:
-                continue
-            gpus, allocated = server.server.gpus, server.allocated
-            idle = server.holders.count(None)
-            has_waiting = idle > 0 and allocated > gpus - idle
-            if has_waiting or allocated > gpus or SLICE + server_id in view.memory:
-                ids = view.domain(server_id)
-                if ids[0] not in seen:
-                    seen.add(ids[0])
-                    yield from self._tend(view, ids)
+        for server_id in _unsettled(view):
+            ids = view.domain(server_id)
+            if ids[0] not in seen:
+                seen.add(ids[0])
+                yield from self._tend(view, ids)
         yield from self._pass_on(view)
         yield from self._watch_turns(view)
 
@@ -333,6 +327,26 @@ def _is_sliced(servers: Iterable[ServerView]) -> bool:
     return any(
         server.allocated > server.server.gpus and server.server.can_suspend for server in servers
     )
+
+
+def _unsettled(view: ClusterView) -> Sequence[ServerId]:
+    """Servers, by id, that are or may become sliced, or on which somebody waits beside a free device.
+
+    Tending one domain changes no other, so the list holds while its members are tended. Servers without residents,
+    most of a large cluster that is not full, cost one look a kind.
+    """
+    servers = view.servers
+    booked = (ServerId(key.removeprefix(SLICE)) for key in view.memory if key.startswith(SLICE))
+    found = {server_id for server_id in booked if server_id in servers}
+    for kind in view.kinds:
+        first = kind[0]
+        if not first.residents:
+            continue
+        gpus, allocated = first.server.gpus, first.allocated
+        for server in kind:
+            if allocated > gpus or gpus - allocated < server.holders.count(None):
+                found.add(server.server.server_id)
+    return sorted(found)
 
 
 def _are_in(book: Memory, view: ClusterView, servers: Iterable[ServerView]) -> bool:
