@@ -23,7 +23,8 @@ class NodeSide:
     Attributes:
         is_there: its agent's stream is open.
         lost_at_s: since when it is not.
-        expected: workers that it was told of, by container.
+        expected: workers that it has, by container.
+        told: those that the agent that is there was told of; None before the first time.
         lost: indices of devices that are gone for good, in the order in which they went.
     """
 
@@ -34,6 +35,7 @@ class NodeSide:
     devices: tuple[Device, ...] = ()
     workers: dict[str, WorkerReport] = field(default_factory=dict)
     expected: dict[str, Expected] = field(default_factory=dict)
+    told: tuple[Expected, ...] | None = None
     lost: list[int] = field(default_factory=list)
 
     def can_suspend(self, now_s: float) -> bool:

@@ -27,7 +27,6 @@ from yarn_plugin.bridge.orders import OK, OrderDesk
 from yarn_plugin.bridge.translate import Translator
 from yarn_plugin.bridge.wire import (
     Adoption,
-    AgentReported,
     Answer,
     Batch,
     CommitOrder,
@@ -39,6 +38,7 @@ from yarn_plugin.bridge.wire import (
     decode_batch,
 )
 from yarn_plugin.live.explain import Explanations
+from yarn_plugin.live.reported import ReportedAgents
 from yarn_plugin.live.servers import ServerRules
 
 EVENTS_A_CALL = 10_000
@@ -72,7 +72,10 @@ class Nodes(Protocol):
     """Whose agents come and go."""
 
     def changed(self) -> Sequence[str]:
-        """Nodes whose agent came or went since the last call."""
+        """Nodes of whose agent something is new since the last call."""
+
+    def is_there(self, node: str) -> bool:
+        """Whether a node's agent can be talked to."""
 
 
 class CoreLoop:
@@ -108,6 +111,7 @@ class CoreLoop:
         self._clock = clock
         self._journal = journal
         self._nodes = nodes
+        self._reported = ReportedAgents(_nobody if nodes is None else nodes.is_there)
         self._explanations = Explanations(desk.register)
         self._inbox: deque[Event] = deque()
         self._unsent: list[ContainerEffect] = []
@@ -134,6 +138,7 @@ class CoreLoop:
         events = [] if settings is None else list(self._rules.settle(settings, now_s))
         events += self._rules.complete(translated)
         self._explanations.note_batch(batch.events)
+        self._reported.note(batch.events)
         self._raise_heights(session)
         self._take(session, events, now_s)
         if not self._translator.is_reading_snapshot:
@@ -153,8 +158,8 @@ class CoreLoop:
     def _review(self, session: Session, now_s: float) -> None:
         """What servers can do changes with their agents."""
         changed = () if self._nodes is None else self._nodes.changed()
+        self._notify(session, self._reported.due(changed))
         if changed:
-            self._notify(session, [AgentReported(f"agent/{node}", node) for node in changed])
             reviewed = self._rules.review([ServerId(node) for node in changed], now_s)
             self._take(session, list(reviewed), now_s)
             self._raise_heights(session)
@@ -253,6 +258,10 @@ class CoreLoop:
             for order in orders
             if isinstance(order, CommitOrder)
         ]
+
+
+def _nobody(_node: str) -> bool:
+    return False
 
 
 def _batch(text: str) -> Batch:

@@ -34,6 +34,7 @@ from gandiva_core.runtime.lossy import LossyJournal
 from gandiva_core.runtime.ports import World
 from gandiva_core.runtime.segments import Retention, SegmentedJournal
 from gandiva_core.site.configuration import SiteConfiguration
+from yarn_plugin.agents.attendance import Attendance
 from yarn_plugin.agents.port import AgentsPort, read_agents_port
 from yarn_plugin.agents.server import AgentServer
 from yarn_plugin.agents.world import AgentWorld
@@ -142,7 +143,7 @@ def opened(site: Site, journal_dir: Path | None, clock: Clock | None = None) -> 
                 outside.rules,
                 clock=clock,
                 journal=journal,
-                nodes=outside.agents,
+                nodes=outside.attendance,
             )
         is_complete = True
     finally:
@@ -155,7 +156,7 @@ class Outside(msgspec.Struct, frozen=True):
 
     world: World
     rules: ServerRules
-    agents: AgentWorld | None = None
+    attendance: Attendance | None = None
 
 
 @contextmanager
@@ -171,19 +172,20 @@ def attended(site: Site, register: Register, clock: Clock, view: ClusterView) ->
     agents = AgentWorld(
         server, register, quantum_s=site.settings.quantum_s, epoch=int(clock() * 1000)
     )
-    rules = ServerRules(can_suspend=_judge(site, agents), lost_gpus=agents.lost_gpus)
-    operations = Operations(agents, view, register, rules, agents.nodes)
+    attendance = agents.attendance
+    rules = ServerRules(can_suspend=_judge(site, attendance), lost_gpus=attendance.lost_gpus)
+    operations = Operations(agents, view, register, rules, attendance.nodes)
     if port.operations_secret:
         methods[METHOD] = OperateService(operations, port.operations_secret).handler()
     server.start()
     logger().info("agents may dial", address=port.address, port=server.port)
     try:
-        yield Outside(operations, rules, agents)
+        yield Outside(operations, rules, attendance)
     finally:
         server.close()
 
 
-def _judge(site: Site, nodes: AgentWorld | None) -> Callable[[ServerId], bool]:
+def _judge(site: Site, nodes: Attendance | None) -> Callable[[ServerId], bool]:
     if nodes is None or site.oversubscribes_without_agent:
         return lambda _: site.oversubscribes_without_agent
     return nodes.can_suspend

@@ -86,10 +86,10 @@ def test_what_is_not_known_is_no_profile(scene: AgentScene) -> None:
 
 
 def test_jobs_that_have_left_are_forgotten(scene: AgentScene) -> None:
-    lessons = Lessons(scene.register, scene.world.nodes)
+    lessons = Lessons(scene.register, scene.world.attendance.nodes)
     assert lessons.failed(A, "NO_BOUNDARY", 1.0).reason == "NO_BOUNDARY"
     assert lessons.is_unable(A)
     app = scene.register.apps["a"]
     scene.register.remove(app, app.gangs[A])
-    assert list(lessons.learn(scene.world.nodes["n1"], 2.0)) == []
+    assert list(lessons.learn(scene.world.attendance.nodes["n1"], 2.0)) == []
     assert not lessons.is_unable(A)

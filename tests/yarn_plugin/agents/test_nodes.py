@@ -13,7 +13,7 @@ from yarn_plugin.agents.nodes import NodeSide
 def test_the_engines_indices_stand_for_devices_that_are_there(gpus: int, lost: list[int]) -> None:
     scene = AgentScene("n1", gpus=gpus)
     scene.attend("n1")
-    side: NodeSide = scene.world.nodes["n1"]
+    side: NodeSide = scene.world.attendance.nodes["n1"]
     gone = [gpu for gpu in lost if gpu < gpus]
     for gpu in gone:
         assert side.lose(gpu)
@@ -26,6 +26,6 @@ def test_who_runs_elsewhere_keeps_the_name_of_its_device() -> None:
     """Only the last device is called differently: an index below the gap means what it meant."""
     scene = AgentScene("n1", gpus=4)
     scene.attend("n1")
-    side = scene.world.nodes["n1"]
+    side = scene.world.attendance.nodes["n1"]
     side.lose(1)
     assert [side.device(index) for index in range(3)] == [0, 3, 2]

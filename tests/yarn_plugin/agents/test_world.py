@@ -119,17 +119,17 @@ def test_what_an_agent_missed_it_hears_when_it_is_back(scene: AgentScene) -> Non
 
 def test_a_node_whose_agent_is_gone_shares_no_more_after_a_while(scene: AgentScene) -> None:
     """Agents are restarted; nobody is stopped for it."""
-    scene.world.changed()
-    assert scene.world.can_suspend(ServerId("n1"))
+    scene.world.attendance.changed()
+    assert scene.world.attendance.can_suspend(ServerId("n1"))
     scene.say("n1", None)
-    assert scene.world.can_suspend(ServerId("n1"))
-    assert scene.world.changed() == []
+    assert scene.world.attendance.can_suspend(ServerId("n1"))
+    assert scene.world.attendance.changed() == []
     scene.pass_time(LOST_S + 1.0)
-    assert not scene.world.can_suspend(ServerId("n1"))
-    assert scene.world.changed() == ["n1"]
+    assert not scene.world.attendance.can_suspend(ServerId("n1"))
+    assert scene.world.attendance.changed() == ["n1"]
     scene.attend("n1")
-    assert scene.world.can_suspend(ServerId("n1"))
-    assert scene.world.changed() == ["n1"]
+    assert scene.world.attendance.can_suspend(ServerId("n1"))
+    assert scene.world.attendance.changed() == ["n1"]
 
 
 def test_a_node_without_an_agent_is_as_in_a_core_without_agents() -> None:
@@ -138,22 +138,22 @@ def test_a_node_without_an_agent_is_as_in_a_core_without_agents() -> None:
     switch_id = scene.switch(a=[("n1", 0)])
     events = scene.pass_time(0.1)
     assert events == [e.ResidentsSwitched(scene.now_s, switch_id, (), ((A, scene.now_s),))]
-    assert not scene.world.can_suspend(ServerId("n1"))
+    assert not scene.world.attendance.can_suspend(ServerId("n1"))
 
 
 def test_a_lost_device_breaks_its_job_and_goes_to_nobody(scene: AgentScene) -> None:
     """G-13; FAULTS E7: told twice, by the event and by the next report, it counts once."""
     start(scene)
-    scene.world.changed()
+    scene.world.attendance.changed()
     events = scene.say("n1", a.DeviceLost(1.0, 0, "XID 79"))
     assert events == [e.GangBroken(scene.now_s, A, "device 0 of n1 was lost: XID 79")]
     assert scene.say("n1", a.Measured(1.0, scene.devices(0), ())) == []
-    assert scene.world.lost_gpus(ServerId("n1")) == 1
-    assert scene.world.changed() == ["n1"]
+    assert scene.world.attendance.lost_gpus(ServerId("n1")) == 1
+    assert scene.world.attendance.changed() == ["n1"]
     scene.switch(b=[("n1", 0)])
     assert scene.switches("n1")[0].run == (a.RunWorker("b/0", (1,)),), "the last fills the gap"
     scene.attend("n1", session="after a restart")
-    assert scene.world.lost_gpus(ServerId("n1")) == 1
+    assert scene.world.attendance.lost_gpus(ServerId("n1")) == 1
 
 
 def test_a_table_for_the_time_without_a_core_comes_with_every_switch(scene: AgentScene) -> None:

@@ -97,7 +97,7 @@ class WorldMachine(RuleBasedStateMachine):
     def turn(self, seconds: float) -> None:
         self.take(self.scene.pass_time(seconds))
         for node in NODES:
-            if self.scene.world.nodes[node].is_there:
+            if self.scene.world.attendance.nodes[node].is_there:
                 self.deliver(node)
             else:
                 self.scene.told(node)  # nobody hears it
@@ -118,20 +118,20 @@ class WorldMachine(RuleBasedStateMachine):
     @rule(node=st.sampled_from(NODES), fails=st.sampled_from([False, False, False, True]))
     def answer(self, node: str, fails: bool) -> None:
         side = self.sides[node]
-        if side.pending and self.scene.world.nodes[node].is_there:
+        if side.pending and self.scene.world.attendance.nodes[node].is_there:
             self.take(self.scene.say(node, side.answer(fails, self.scene.now_s)))
             self.turn(0.0)
 
     @rule(node=st.sampled_from(NODES))
     def vanish(self, node: str) -> None:
         """The stream is lost; what the agent was told and had not done is not done."""
-        if self.scene.world.nodes[node].is_there:
+        if self.scene.world.attendance.nodes[node].is_there:
             self.sides[node].pending.clear()
             self.take(self.scene.say(node, None))
 
     @rule(node=st.sampled_from(NODES))
     def come_back(self, node: str) -> None:
-        if not self.scene.world.nodes[node].is_there:
+        if not self.scene.world.attendance.nodes[node].is_there:
             self.take(self.scene.attend(node))
             self.deliver(node)
 

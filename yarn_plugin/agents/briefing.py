@@ -1,0 +1,132 @@
+"""What agents know besides orders: that the core lives, whose workers they have, who runs while it is away. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from gandiva_core.messages.agents import Expect, Expected, RotationTable, Welcome
+from gandiva_core.model.units import JobId
+from yarn_plugin.agents.lessons import Lessons
+from yarn_plugin.agents.nodes import NodeSide
+from yarn_plugin.agents.orders import JobOrder
+from yarn_plugin.agents.server import Agents
+from yarn_plugin.agents.table import Resident, rotation
+from yarn_plugin.bridge.gangs import Application, Gang
+from yarn_plugin.bridge.register import Register
+
+REPORT_S = 1.0
+SILENT_QUANTA = 3
+"""DESIGN §4: without the core for so long, agents rotate by themselves."""
+
+
+class Briefing:
+    """Tells agents.
+
+    Args:
+        agents: where messages go to.
+        register: whose container is whose.
+        nodes: what is known of agents, by node.
+        lessons: what jobs can do.
+        quantum_s: Q.
+        epoch: of this core.
+    """
+
+    def __init__(
+        self,
+        agents: Agents,
+        register: Register,
+        nodes: Mapping[str, NodeSide],
+        lessons: Lessons,
+        *,
+        quantum_s: float,
+        epoch: int,
+    ) -> None:
+        self._agents = agents
+        self._register = register
+        self._nodes = nodes
+        self._lessons = lessons
+        self._quantum_s = quantum_s
+        self._epoch = epoch
+        self._shown_at_s = 0.0
+
+    # ------------------------------------------------------------------ the core is there
+
+    def welcome(self, node: str, side: NodeSide) -> None:
+        """An agent is there, for the first time or again: it hears whose workers it has, even where it has none."""
+        self._greet(node)
+        for app, gang in self._register.gangs():
+            self._note(node, side, app, gang)
+        self._tell_expected(node, side)
+
+    def show_life(self, now_s: float) -> None:
+        """An agent that hears nothing for long takes the core for gone, and lets jobs turn by itself."""
+        if now_s < self._shown_at_s + REPORT_S:
+            return
+        self._shown_at_s = now_s
+        for node, side in self._nodes.items():
+            if side.is_there:
+                self._greet(node)
+
+    def _greet(self, node: str) -> None:
+        silent_s = SILENT_QUANTA * self._quantum_s
+        self._agents.send(node, Welcome(self._epoch, REPORT_S, self._quantum_s, silent_s))
+
+    # ------------------------------------------------------------------ whose workers a node has
+
+    def expect(self, app: Application, gang: Gang) -> None:
+        """Tell the nodes of a gang whose workers they have."""
+        for node in dict.fromkeys(member.node for member in gang.members if member.container):
+            side = self._nodes.get(node)
+            if side is not None:
+                self._note(node, side, app, gang)
+                self._tell_expected(node, side)
+
+    def _note(self, node: str, side: NodeSide, app: Application, gang: Gang) -> None:
+        for rank, member in enumerate(gang.members):
+            if member.node == node and member.container:
+                side.expected[member.container] = Expected(
+                    member.container,
+                    gang.job_id,
+                    member.worker.gpus,
+                    rank,
+                    len(gang.members),
+                    app.user,
+                    app.queue,
+                    app.never,
+                )
+
+    def _tell_expected(self, node: str, side: NodeSide) -> None:
+        """All that a node has, where the agent that is there was not told just that."""
+        for container in [c for c in side.expected if c not in self._register.job_of]:
+            del side.expected[container]
+        expected = tuple(side.expected.values())
+        if expected != side.told:
+            side.told = expected
+            self._agents.send(node, Expect(self._epoch, side.next_id(), expected))
+
+    # ------------------------------------------------------------------ who runs while the core is away
+
+    def tell_table(self, node: str, placed: Mapping[JobId, JobOrder]) -> None:
+        """Whom the node shall let run in turn while this core is away: jobs that live on it alone.
+
+        Args:
+            node: one whose agent is known.
+            placed: the last start of each job that runs.
+        """
+        side = self._nodes[node]
+        devices = [device.index for device in side.devices if device.healthy]
+        table = rotation(list(self._residents(node, placed)), devices)
+        self._agents.send(node, RotationTable(self._epoch, side.next_id(), table))
+
+    def _residents(self, node: str, placed: Mapping[JobId, JobOrder]) -> Iterator[Resident]:
+        job_of = self._register.job_of
+        jobs = dict.fromkeys(job_of[c] for c in self._nodes[node].expected if c in job_of)
+        for job_id in jobs:
+            found = self._register.find(job_id)
+            if found is not None and all(member.node == node for member in found[1].members):
+                workers = tuple((m.container, m.worker.gpus) for m in found[1].members)
+                order = placed.get(job_id)
+                runs = () if order is None else order.runs.get(node, ())
+                holds = {worker.container_id: worker.gpus for worker in runs}
+                stays = self._lessons.is_unable(job_id) or "suspend" in found[0].never
+                yield Resident(workers, stays=stays, holds=holds)
