@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from gandiva_core.messages.agents import RunWorker
@@ -21,6 +21,7 @@ class JobOrder:
         waiting: its containers that have not answered.
         done: those that did as they were told.
         runs: node to the workers there with their devices.
+        behind: of a start, the stops that free its devices.
     """
 
     job_id: JobId
@@ -29,6 +30,7 @@ class JobOrder:
     waiting: set[str]
     done: list[str] = field(default_factory=list)
     runs: dict[str, list[RunWorker]] = field(default_factory=dict)
+    behind: list[JobOrder] = field(default_factory=list)
 
 
 def start_order(switch_id: int, run: Run, gang: Gang, nodes: Mapping[ServerId, str]) -> JobOrder:
@@ -50,24 +52,11 @@ def stop_order(switch_id: int, gang: Gang) -> JobOrder:
     return JobOrder(gang.job_id, switch_id, False, set(gang.live))
 
 
-def overlapping(orders: Iterable[JobOrder], of: JobOrder) -> Iterator[JobOrder]:
-    """Starts of the same switch that wait for devices of a job that did not stop."""
-    held = {
-        (node, gpu)
-        for node, workers in of.runs.items()
-        for worker in workers
-        for gpu in worker.gpus
-    }
-    for order in orders:
-        if order.is_start and order.job_id != of.job_id:
-            wanted = (
-                (node, gpu)
-                for node, workers in order.runs.items()
-                for worker in workers
-                for gpu in worker.gpus
-            )
-            if not held.isdisjoint(wanted):
-                yield order
+def devices_of(order: JobOrder) -> Iterator[tuple[str, int]]:
+    """Node and device, of each that its workers have or get."""
+    for node, workers in order.runs.items():
+        for worker in workers:
+            yield from ((node, gpu) for gpu in worker.gpus)
 
 
 def on_devices(order: JobOrder, nodes: Mapping[str, NodeSide]) -> JobOrder:

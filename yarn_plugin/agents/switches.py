@@ -1,6 +1,8 @@
 """Switches of jobs on their way: what each node was told of them, and what came of it.
 
 Pure: messages and time are handed in. Each order ends in one event, told whole: a gang runs when all of its workers do.
+A gang that stops on several nodes frees a device on one while it may still refuse on another; then it gets the device
+back, so a start is told only once the stops are whole that it depends on.
 """
 
 from __future__ import annotations
@@ -11,12 +13,13 @@ import msgspec
 
 from gandiva_core.messages import agents as a
 from gandiva_core.messages.effects import SwitchResidents
-from gandiva_core.messages.events import Event, ResidentsSwitched, SwitchFailed
+from gandiva_core.messages.events import Event, GangBroken, ResidentsSwitched, SwitchFailed
 from gandiva_core.model.units import JobId
+from yarn_plugin.agents.amends import AMENDS, Amends
 from yarn_plugin.agents.briefing import Briefing
 from yarn_plugin.agents.lessons import Lessons, forget
 from yarn_plugin.agents.nodes import NodeSide
-from yarn_plugin.agents.orders import JobOrder, on_devices, overlapping, start_order, stop_order
+from yarn_plugin.agents.orders import JobOrder, devices_of, on_devices, start_order, stop_order
 from yarn_plugin.agents.server import Agents
 from yarn_plugin.bridge.register import Register
 
@@ -56,9 +59,14 @@ class Switches:
         self._briefing = briefing
         self._epoch = epoch
         self._orders: dict[JobId, JobOrder] = {}
+        #: The last stop that was to free a device: one entry a device, looked at where the stop is on its way still.
+        self._leaving: dict[tuple[str, int], JobOrder] = {}
+        #: Starts that were carried out before each stop was whole that frees their devices.
+        self._early: list[JobOrder] = []
         #: The last start of each job that runs: where it holds which devices.
         self._placed: dict[JobId, JobOrder] = {}
         self._answered: list[JobOrder] = []
+        self._amends = Amends(register)
         #: Starts that failed, and when the engine hears of each.
         self._failed: list[tuple[float, SwitchFailed]] = []
         self._failures: dict[JobId, int] = {}
@@ -70,6 +78,8 @@ class Switches:
         orders = [*self._stops(effect), *self._starts(effect)]
         for order in orders:
             self._orders[order.job_id] = order
+            for container in order.waiting:
+                self._amends.take_back(container)
             if order.is_start:
                 self._placed[order.job_id] = order
         self._send(orders)
@@ -77,8 +87,8 @@ class Switches:
             self._settle(order)
 
     def repeat(self, node: str) -> None:
-        """An agent is there again: orders that wait for workers of its node are sent anew."""
-        for order in list(self._orders.values()):
+        """An agent is there again: orders that wait for workers of its node are sent anew, oldest first."""
+        for order in [*self._amends.pending(), *self._orders.values()]:
             if self._waits_for(order, node):
                 self._send([order])
 
@@ -89,15 +99,19 @@ class Switches:
                 order = stop_order(effect.switch_id, found[1])
                 placed = self._placed.get(job_id)
                 order.runs = {} if placed is None else placed.runs
+                self._leaving.update(dict.fromkeys(devices_of(order), order))
                 yield order
 
     def _starts(self, effect: SwitchResidents) -> Iterator[JobOrder]:
         for run in effect.run:
             found = self._register.find(run.job_id)
             if found is not None:
-                order = start_order(effect.switch_id, run, found[1], self._register.node_of)
-                yield on_devices(order, self._nodes)
+                plain = start_order(effect.switch_id, run, found[1], self._register.node_of)
+                order = on_devices(plain, self._nodes)
+                stops = (self._leaving.get(device) for device in devices_of(order))
+                order.behind = list({id(stop): stop for stop in stops if stop is not None}.values())
                 self._briefing.expect(*found)
+                yield order
 
     def _waits_for(self, order: JobOrder, node: str) -> bool:
         found = self._register.find(order.job_id)
@@ -133,14 +147,23 @@ class Switches:
             self._briefing.tell_table(node, self._placed)
 
     def _settle(self, order: JobOrder) -> None:
-        """Whether an order is carried out whole."""
-        if not order.waiting and self._orders.get(order.job_id) is order:
-            del self._orders[order.job_id]
-            self._answered.append(order)
-            if order.is_start:
-                self._failures.pop(order.job_id, None)
-            else:
-                self._placed.pop(order.job_id, None)
+        """Whether an order is carried out whole: a start only once nobody can be called back for its devices."""
+        if order.waiting or self._orders.get(order.job_id) is not order:
+            return
+        if any(map(self._is_on_its_way, order.behind)):
+            self._early.append(order)
+            return
+        del self._orders[order.job_id]
+        self._answered.append(order)
+        if order.is_start:
+            self._failures.pop(order.job_id, None)
+        else:
+            self._placed.pop(order.job_id, None)
+
+    def _is_on_its_way(self, stop: JobOrder) -> bool:
+        """Whether workers have yet to stop that are there."""
+        is_last = self._orders.get(stop.job_id) is stop
+        return is_last and any(worker in self._register.job_of for worker in stop.waiting)
 
     # ------------------------------------------------------------------ answers
 
@@ -152,6 +175,9 @@ class Switches:
 
     def due(self, now_s: float) -> Iterator[Event]:
         """What was carried out whole, and failures whose pause is over."""
+        early, self._early = self._early, []
+        for order in early:
+            self._settle(order)
         answered, self._answered = self._answered, []
         for switch_id in dict.fromkeys(order.switch_id for order in answered):
             mine = [order for order in answered if order.switch_id == switch_id]
@@ -170,6 +196,11 @@ class Switches:
 
     def obeyed(self, report: a.Switched, now_s: float) -> Iterator[Event]:
         """An agent's answer; about strangers, or twice, it means nothing."""
+        if report.switch_id == AMENDS:
+            for job_id, why in self._amends.answered(report):
+                self._drop(job_id)
+                yield GangBroken(now_s, job_id, why)
+            return
         for container, _ in (*report.stopped, *report.started):
             order = self._order_of(container, report)
             if order is not None:
@@ -198,13 +229,14 @@ class Switches:
             failed = SwitchFailed(now_s, order.switch_id, (), (order.job_id,), reason)
             self._failed.append((now_s + min(PAUSE_S * 2**count, PAUSE_S_MAX), failed))
             return
-        placed = self._placed.get(order.job_id)
-        if placed is not None and order.done:
-            again = JobOrder(order.job_id, 0, True, set(order.done), runs=placed.runs)
-            self._send([again])
-        for other in list(overlapping(self._orders.values(), order)):
+        for other in [o for o in self._orders.values() if any(b is order for b in o.behind)]:
             del self._orders[other.job_id]
             self._call_back(other)
+        # Only now: a sibling that stopped already may find its devices with one that was called back.
+        siblings = {*order.waiting, *order.done} - {failure.container_id}
+        placed = self._placed.get(order.job_id)
+        if placed is not None and siblings:
+            self._amend(JobOrder(order.job_id, AMENDS, True, siblings, runs=placed.runs))
         yield SwitchFailed(now_s, order.switch_id, kept=(order.job_id,), reason=reason)
         if failure.code in _CANNOT:
             yield self._lessons.failed(order.job_id, reason, now_s)
@@ -212,7 +244,11 @@ class Switches:
     def _call_back(self, order: JobOrder) -> None:
         """Its workers were told to run, and shall not."""
         self._placed.pop(order.job_id, None)
-        self._send([JobOrder(order.job_id, 0, False, {*order.waiting, *order.done})])
+        self._amend(JobOrder(order.job_id, AMENDS, False, {*order.waiting, *order.done}))
+
+    def _amend(self, order: JobOrder) -> None:
+        self._amends.note(order)
+        self._send([order])
 
     # ------------------------------------------------------------------ jobs that are gone
 
@@ -224,11 +260,15 @@ class Switches:
             if any(gpu in worker.gpus for worker in order.runs.get(node, ()))
         ]
         for job_id in broken:
-            self._placed.pop(job_id, None)
-            self._orders.pop(job_id, None)
+            self._drop(job_id)
         return broken
+
+    def _drop(self, job_id: JobId) -> None:
+        self._placed.pop(job_id, None)
+        self._orders.pop(job_id, None)
 
     def forget(self) -> None:
         """Drop what is kept of jobs that have left."""
         for kept in (self._placed, self._orders, self._failures):
             forget(kept, self._register)
+        self._amends.forget()

@@ -84,6 +84,90 @@ def test_who_does_not_stop_runs_on_whole_and_is_not_asked_again(scene: AgentScen
     assert [s.suspend for s in scene.switches("n1")] == [("b/0",)], "b waits for others' devices"
 
 
+def test_a_sibling_that_stops_after_the_failure_goes_on_too(scene: AgentScene) -> None:
+    """FAULTS A8: it was told to stop before anybody knew; what it is told last counts."""
+    start(scene)
+    switch_id = scene.switch(["a"])
+    scene.told("n2")
+    scene.say("n1", a.Switched(1, switch_id, failed=(a.Failure("a/0", "NO_BOUNDARY"),)))
+    assert [s.run for s in scene.switches("n2")] == [(a.RunWorker("a/1", (1,)),)]
+    assert scene.switches("n1")[1:] == [], "who did not stop is not told to run"
+    assert scene.say("n2", switched(switch_id, stopped=(("a/1", 3.0),))) == []
+
+
+def test_devices_are_called_back_before_their_holder_goes_on(scene: AgentScene) -> None:
+    """The agent carries out orders as they come, and refuses a device that nobody is leaving."""
+    scene.gang("c", "n2")
+    start(scene)
+    switch_id = scene.switch(["a"], b=[("n1", 0)], c=[("n2", 1)])
+    scene.told("n2")
+    scene.say("n2", switched(switch_id, stopped=(("a/1", 3.0),)))
+    assert scene.say("n2", switched(switch_id, started=(("c/0", 3.0),))) == []
+    failed = a.Switched(1, switch_id, failed=(a.Failure("a/0", "NO_BOUNDARY"),))
+    events = scene.say("n1", failed)
+    assert isinstance(events[0], e.SwitchFailed)
+    told = [(s.suspend, s.run) for s in scene.switches("n2")]
+    assert told == [(("c/0",), ()), ((), (a.RunWorker("a/1", (1,)),))]
+
+
+@pytest.mark.parametrize("how", ["stops", "has left"])
+def test_a_start_is_told_once_the_gang_before_it_stopped_everywhere(
+    scene: AgentScene, how: str
+) -> None:
+    """The engine takes a start for the word that the whole gang before it has stopped."""
+    scene.gang("c", "n2")
+    start(scene)
+    switch_id = scene.switch(["a"], c=[("n2", 1)])
+    scene.say("n2", switched(switch_id, stopped=(("a/1", 3.0),)))
+    assert scene.say("n2", switched(switch_id, started=(("c/0", 3.0),))) == []
+    if how == "stops":
+        events = scene.say("n1", switched(switch_id, stopped=(("a/0", 4.0),)))
+    else:
+        scene.register.remove(*next(scene.register.gangs()))
+        events = scene.pass_time(1.0)
+    started = [each for event in events for each, _ in getattr(event, "started", ())]
+    assert started == [JobId("c")]
+
+
+def failed_stop(scene: AgentScene) -> None:
+    """Job a's worker on n1 does not stop; the one on n2 has, and is told to go on."""
+    start(scene)
+    switch_id = scene.switch(["a"])
+    scene.say("n2", switched(switch_id, stopped=(("a/1", 3.0),)))
+    scene.say("n1", a.Switched(1, switch_id, failed=(a.Failure("a/0", "NO_BOUNDARY"),)))
+    scene.told("n2")
+
+
+def test_what_puts_a_failed_switch_right_is_not_lost_with_a_stream(scene: AgentScene) -> None:
+    """The engine believes that the job runs, and would never say so again."""
+    failed_stop(scene)
+    scene.say("n2", None)
+    scene.attend("n2")
+    assert [s.run for s in scene.switches("n2")] == [(a.RunWorker("a/1", (1,)),)]
+    assert scene.say("n2", switched(0, started=(("a/1", 5.0),))) == []
+    scene.attend("n2", session="after a restart")
+    assert scene.switches("n2") == [], "it went on"
+
+
+def test_what_is_ordered_later_outranks_what_was_to_put_right(scene: AgentScene) -> None:
+    failed_stop(scene)
+    switch_id = scene.switch(["a"])
+    scene.told("n2")
+    scene.attend("n2")
+    assert [(s.switch_id, s.suspend) for s in scene.switches("n2")] == [(switch_id, ("a/1",))]
+
+
+@pytest.mark.parametrize(("code", "is_broken"), [("RANK_ERROR", True), ("ENDED", False)])
+def test_a_gang_of_which_a_worker_does_not_go_on_starts_again(
+    scene: AgentScene, code: str, is_broken: bool
+) -> None:
+    """Half of it would wait for the other half for ever."""
+    failed_stop(scene)
+    events = scene.say("n2", a.Switched(1, 0, failed=(a.Failure("a/1", code),)))
+    told = f"a worker did not go on: {code}"
+    assert events == ([e.GangBroken(scene.now_s, A, told)] if is_broken else [])
+
+
 def test_a_start_that_failed_is_told_later_each_time(scene: AgentScene) -> None:
     """The engine orders it again at once: without a pause that would be many times a second."""
     pauses = []
