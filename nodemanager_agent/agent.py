@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import secrets
 import signal
-import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -14,9 +13,9 @@ from importlib.metadata import version
 from typing import Any
 
 import psutil
-import structlog
 
 from gandiva_core.messages.agents import Command, Report, WorkerState
+from gandiva_core.site.logs import logger
 from nodemanager_agent.controller import Controller, Identity, Surroundings
 from nodemanager_agent.devices import Devices
 from nodemanager_agent.devices.nvml import NvmlDevices
@@ -44,7 +43,7 @@ class Agent:
 
     def __init__(self, settings: AgentSettings) -> None:
         self._settings = settings
-        self._say = logger()
+        self._say = speaker(logger())
         self._devices = open_devices(settings)
         state = StateFile(settings.state_dir)
         self._sockets = LauncherSockets(settings.socket, settings.is_open, self._say)
@@ -135,21 +134,11 @@ def open_devices(settings: AgentSettings) -> Devices:
     )
 
 
-def logger() -> Callable[..., None]:
-    """JSON lines on stderr, called with level, text and values: what comes from outside cannot forge a line."""
-    log: Any = structlog.wrap_logger(
-        structlog.PrintLogger(sys.stderr),
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.JSONRenderer(),
-        ],
-        wrapper_class=structlog.BoundLogger,
-    )
+def speaker(log: Any) -> Callable[..., None]:
+    """Writes to a log; called with level, text and values."""
 
     def say(level: str, text: str, **values: Any) -> None:
-        with contextlib.suppress(BrokenPipeError):
-            getattr(log, level)(text, **values)
+        getattr(log, level)(text, **values)
 
     return say
 

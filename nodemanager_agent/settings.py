@@ -10,11 +10,13 @@ from pathlib import Path
 
 import msgspec
 
-from gandiva_core.config.keys import PREFIX
+from gandiva_core.config.keys import BY_NAME, PREFIX
 from gandiva_core.model.errors import InputError
 from gandiva_core.site.configuration import NODE_FILES, SiteConfiguration
+from gandiva_core.site.credentials import Credentials, Tls
+from gandiva_core.site.tokens import read_token
 from nodemanager_agent.devices.virtual import MEMORY_MIB
-from nodemanager_agent.transport import CoreAddress, Tls, read_token
+from nodemanager_agent.transport import CoreAddress
 
 ALLOWED = "yarn.nodemanager.resource-plugins.gpu.allowed-gpu-devices"
 """Hadoop's own list of devices: ``index:minor,…``, or ``auto`` for all."""
@@ -54,57 +56,45 @@ def read(arguments: Sequence[str]) -> AgentSettings:
         SystemExit: wrong usage, code 2; or ``--help``, code 0.
     """
     flags = _parser().parse_args(arguments)
-    site = _Site(flags.conf_dir)
-    host, port = _address(flags.core or _core_of(site))
-    token_file = flags.token_file or site.path("agents.token-file")
-    tls = _tls(flags, site)
-    token = "" if token_file is None else read_token(token_file, "the agents' token")
-    core = CoreAddress(host, port, token, tls)
-    core.check()
+    folder = flags.conf_dir
+    site = (
+        SiteConfiguration(())
+        if folder is None
+        else SiteConfiguration.load(folder, os.environ, NODE_FILES)
+    )
+    unhooked_after_s = flags.unhooked_after_s
+    if unhooked_after_s is None:
+        unhooked_after_s = _whole(site, "agent.unhooked-after-ms") / 1000
     return AgentSettings(
         node=flags.node or _node_of(site),
-        core=core,
-        socket=flags.socket or Path(site.own("agent.socket") or "/run/gandiva/agent.sock"),
-        state_dir=flags.state_dir or Path(site.own("agent.state-dir") or "/var/lib/gandiva/agent"),
+        core=_core_of(flags, site),
+        socket=flags.socket or Path(_own(site, "agent.socket")),
+        state_dir=flags.state_dir or Path(_own(site, "agent.state-dir")),
         ram_dir=flags.ram_dir,
         is_open=flags.open_socket or site.text(SECURE).lower() == "kerberos",
         allowed=_allowed(flags.allowed or site.text(ALLOWED)),
-        virtual_gpus=_or(flags.virtual_gpus, site.whole("agent.virtual-gpus", 0)),
+        virtual_gpus=_or(flags.virtual_gpus, _whole(site, "agent.virtual-gpus")),
         virtual_memory_mib=flags.virtual_memory_mib,
-        virtual_step_s=_or(flags.virtual_step_ms, site.whole("agent.virtual-step-ms", 0)) / 1000,
-        unhooked_after_s=site.whole("agent.unhooked-after-ms", 30_000) / 1000
-        if flags.unhooked_after_s is None
-        else flags.unhooked_after_s,
+        virtual_step_s=_or(flags.virtual_step_ms, _whole(site, "agent.virtual-step-ms")) / 1000,
+        unhooked_after_s=unhooked_after_s,
     )
 
 
-class _Site:
-    """A NodeManager's configuration folder, or none."""
+def _own(site: SiteConfiguration, name: str) -> str:
+    """The value of a key of ours, or its default."""
+    return site.text(PREFIX + name) or BY_NAME[PREFIX + name].default
 
-    def __init__(self, conf_dir: Path | None) -> None:
-        self._site = (
-            None if conf_dir is None else SiteConfiguration.load(conf_dir, os.environ, NODE_FILES)
-        )
 
-    def text(self, key: str) -> str:
-        return "" if self._site is None else (self._site.get(key) or "").strip()
+def _whole(site: SiteConfiguration, name: str) -> int:
+    value = _own(site, name)
+    if not value.isdecimal():
+        raise InputError(site.describe(PREFIX + name), repr(value), "a whole number from 0")
+    return int(value)
 
-    def own(self, name: str) -> str:
-        return self.text(PREFIX + name)
 
-    def path(self, name: str) -> Path | None:
-        value = self.own(name)
-        return Path(value) if value else None
-
-    def whole(self, name: str, default: int) -> int:
-        """A whole number of our own key."""
-        value = self.own(name)
-        if not value:
-            return default
-        if not value.isdecimal():
-            place = "" if self._site is None else self._site.describe(PREFIX + name)
-            raise InputError(place, repr(value), "a whole number from 0")
-        return int(value)
+def _file(site: SiteConfiguration, name: str) -> Path | None:
+    value = _own(site, name)
+    return Path(value) if value else None
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -132,12 +122,20 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _core_of(site: _Site) -> str:
-    port = site.whole("agents.port", 0)
-    return f"{site.own('agents.address') or '127.0.0.1'}:{port}" if port else ""
+def _core_of(flags: argparse.Namespace, site: SiteConfiguration) -> CoreAddress:
+    port = _whole(site, "agents.port")
+    named = f"{_own(site, 'agents.address')}:{port}" if port else ""
+    host, number = _address(flags.core or named)
+    token_file = flags.token_file or _file(site, "agents.token-file")
+    token = "" if token_file is None else read_token(token_file, "the agents' token")
+    parts = ("certificate", "key", "authority")
+    files = [getattr(flags, f"tls_{p}") or _file(site, f"agents.tls.{p}-file") for p in parts]
+    credentials = Credentials(token, Tls.of(files, [f"--tls-{part}" for part in parts]))
+    credentials.check_address(host, "--core")
+    return CoreAddress(host, number, credentials)
 
 
-def _node_of(site: _Site) -> str:
+def _node_of(site: SiteConfiguration) -> str:
     address = site.text(NODE)
     host, _, port = address.rpartition(":")
     if not port.isdecimal() or port == "0":
@@ -150,17 +148,6 @@ def _address(text: str) -> tuple[str, int]:
     if not host or not port.isdecimal() or not 0 < int(port) < 65536:
         raise InputError("--core", repr(text), f"HOST:PORT, or {PREFIX}agents.port in --conf-dir")
     return host, int(port)
-
-
-def _tls(flags: argparse.Namespace, site: _Site) -> Tls | None:
-    certificate = flags.tls_certificate or site.path("agents.tls.certificate-file")
-    key = flags.tls_key or site.path("agents.tls.key-file")
-    authority = flags.tls_authority or site.path("agents.tls.authority-file")
-    if certificate is None and key is None and authority is None:
-        return None
-    if certificate is None or key is None or authority is None:
-        raise InputError("certificates", "some of them", "certificate, key and authority")
-    return Tls(certificate, key, authority)
 
 
 def _allowed(text: str) -> tuple[int, ...] | None:

@@ -6,10 +6,7 @@ The agent starts no process, before or after gRPC: a fork with gRPC's threads ru
 from __future__ import annotations
 
 import asyncio
-import ipaddress
-import stat
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 from typing import Any
 
 import grpc
@@ -27,7 +24,7 @@ from gandiva_core.messages.agents import (
     decode_command,
     encode,
 )
-from gandiva_core.model.errors import InputError
+from gandiva_core.site.credentials import Credentials
 
 WELCOME_S = 15.0
 """A core that has not let us in by then is dialled anew."""
@@ -43,39 +40,12 @@ _OPTIONS = (
 )
 
 
-class Tls(msgspec.Struct, frozen=True):
-    """Files of mutual TLS, all PEM."""
-
-    certificate: Path
-    key: Path
-    authority: Path
-
-
 class CoreAddress(msgspec.Struct, frozen=True):
-    """Where the core is, and what it wants to see.
-
-    Attributes:
-        token: the shared secret; empty where certificates alone do.
-    """
+    """Where the core is, and what is shown there."""
 
     host: str
     port: int
-    token: str = ""
-    tls: Tls | None = None
-
-    def check(self) -> None:
-        """Refuse what protects nothing.
-
-        Raises:
-            InputError: no credentials, or a secret in the clear beyond loopback.
-        """
-        if self.tls is None and not self.token:
-            raise InputError("credentials", "neither a token nor certificates", "one of them")
-        if self.tls is None and not _is_loopback(self.host):
-            place = "yarn.scheduler.gandiva.agents.address"
-            raise InputError(
-                place, f"{self.host} without TLS", "a loopback address, or certificates"
-            )
+    credentials: Credentials
 
     def channel(self) -> grpc.aio.Channel:
         """A channel, not connected yet.
@@ -83,18 +53,10 @@ class CoreAddress(msgspec.Struct, frozen=True):
         Raises:
             InputError: certificates that cannot be read.
         """
-        target = f"{self.host}:{self.port}"
-        if self.tls is None:
+        target, tls = f"{self.host}:{self.port}", self.credentials.tls
+        if tls is None:
             return grpc.aio.insecure_channel(target, options=_OPTIONS)
-        try:
-            secured = grpc.ssl_channel_credentials(
-                self.tls.authority.read_bytes(),
-                self.tls.key.read_bytes(),
-                self.tls.certificate.read_bytes(),
-            )
-        except OSError as error:
-            raise InputError("certificates", str(error), "readable PEM files") from error
-        return grpc.aio.secure_channel(target, secured, options=_OPTIONS)
+        return grpc.aio.secure_channel(target, tls.of_client(), options=_OPTIONS)
 
 
 class _AgainError(Exception):
@@ -117,7 +79,6 @@ class CoreStream:
         told: Callable[[Command], None],
         say: Callable[..., None],
     ) -> None:
-        address.check()
         self._address = address
         self._hello = hello
         self._told = told
@@ -158,8 +119,7 @@ class CoreStream:
     async def _stream(self, channel: grpc.aio.Channel) -> bool:
         """One stream to its end; whether the core let us in."""
         out: asyncio.Queue[bytes] = asyncio.Queue()
-        token = self._address.token
-        metadata = (("authorization", f"Bearer {token}"),) if token else ()
+        metadata = self._address.credentials.shown()
         call = channel.stream_stream(f"/{SERVICE}/{METHOD}")(
             _outgoing(encode(self._hello()), out), metadata=metadata
         )
@@ -200,31 +160,3 @@ async def _outgoing(first: bytes, out: asyncio.Queue[bytes]) -> AsyncIterator[by
     yield first
     while True:
         yield await out.get()
-
-
-def read_token(file: Path, place: str) -> str:
-    """The secret in a file that nobody else may read.
-
-    Raises:
-        InputError: no such file, others may read it, or it is empty.
-    """
-    expected = "a file of mode 0600 with the agents' secret in one line"
-    try:
-        mode = stat.S_IMODE(file.stat().st_mode)
-        text = file.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(place, f"{file}: {error}", expected) from error
-    if mode & 0o077:
-        raise InputError(place, f"{file} of mode {mode:04o}", expected)
-    if not text or not text.isascii():
-        raise InputError(place, f"{file} without a secret", expected)
-    return text
-
-
-def _is_loopback(address: str) -> bool:
-    if address == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False

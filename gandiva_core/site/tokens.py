@@ -1,4 +1,4 @@
-"""Secrets in files: read where nobody else may."""
+"""Secrets in files, read where nobody else may, and how they are shown in a call."""
 
 from __future__ import annotations
 
@@ -6,6 +6,13 @@ import stat
 from pathlib import Path
 
 from gandiva_core.model.errors import InputError
+
+TOKEN_KEY = "authorization"
+
+
+def shown(token: str) -> tuple[tuple[str, str], ...]:
+    """A call's metadata that shows a token."""
+    return ((TOKEN_KEY, f"Bearer {token}"),)
 
 
 def read_token(file: Path, place: str) -> str:
@@ -16,7 +23,7 @@ def read_token(file: Path, place: str) -> str:
         place: who names it, for the error.
 
     Raises:
-        InputError: there is no such file, or others may read it, or it is empty.
+        InputError: there is no such file, or others may read it, or it is empty or not ASCII.
     """
     expected = "a file of mode 0600 with a secret in one line"
     try:
@@ -26,6 +33,6 @@ def read_token(file: Path, place: str) -> str:
         raise InputError(place, f"{file}: {error}", expected) from error
     if mode & 0o077:
         raise InputError(place, f"{file} of mode {mode:04o}", expected)
-    if not text:
-        raise InputError(place, f"{file}, which is empty", expected)
+    if not text or not text.isascii():
+        raise InputError(place, f"{file} without a secret", expected)
     return text

@@ -21,8 +21,9 @@ import pytest
 import nodemanager_agent
 from gandiva_core.messages import agents as a
 from gandiva_core.model.errors import InputError
+from gandiva_core.site.credentials import Credentials, Tls
 from nodemanager_agent.settings import read
-from nodemanager_agent.transport import CoreAddress, CoreStream, Tls, read_token
+from nodemanager_agent.transport import CoreAddress, CoreStream
 from tests.fakes.core import FakeCore, until
 from tests.nodemanager_agent.nodes import Node
 
@@ -55,7 +56,9 @@ def test_it_dials_again_and_begins_with_the_truth() -> None:
     first = FakeCore("t")
     port = first.port
     try:
-        told = attend(CoreAddress("127.0.0.1", port, "t"), lambda: bool(first.of(a.Measured)))
+        told = attend(
+            CoreAddress("127.0.0.1", port, Credentials("t")), lambda: bool(first.of(a.Measured))
+        )
         assert isinstance(told[0], a.Welcome)
     finally:
         first.close()
@@ -68,7 +71,7 @@ def test_it_dials_again_and_begins_with_the_truth() -> None:
         return bool(cores[0].of(a.Measured))
 
     try:
-        told = attend(CoreAddress("127.0.0.1", port, "t"), comes_back)
+        told = attend(CoreAddress("127.0.0.1", port, Credentials("t")), comes_back)
         assert told[0].epoch == 2
     finally:
         cores[0].close()
@@ -125,24 +128,27 @@ def test_certificates_of_the_authority_and_no_others(certificates: Path, name: s
         return bool(heard) if name == "agent" else time.monotonic() > began_s + 2
 
     try:
-        attend(CoreAddress("127.0.0.1", port, tls=tls), is_done)
+        attend(CoreAddress("127.0.0.1", port, Credentials(tls=tls)), is_done)
         assert bool(heard) == (name == "agent")
     finally:
         server.stop(0).wait()
 
 
-def test_a_secret_never_crosses_a_network_in_the_clear(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="without TLS"):
-        CoreAddress("10.0.0.1", 1, "t").check()
+@pytest.mark.parametrize("tls", [[], ["certificate", "key", "authority"], ["key"]])
+def test_a_secret_never_crosses_a_network_in_the_clear(tmp_path: Path, tls: list[str]) -> None:
+    """Item 1: nothing without credentials, and nothing but loopback without certificates."""
+    (tmp_path / "token").write_text("t")
+    (tmp_path / "token").chmod(0o600)
+    words = ["--node", "n:1", "--core", "10.0.0.1:7000", "--token-file", str(tmp_path / "token")]
+    words += [word for name in tls for word in (f"--tls-{name}", str(tmp_path / name))]
+    if len(tls) == 3:
+        assert read(words).core.credentials.token == "t"
+        return
+    told = "--core: .*10.0.0.1 without TLS" if not tls else "--tls-certificate: .*not set"
+    with pytest.raises(InputError, match=told):
+        read(words)
     with pytest.raises(InputError, match="neither a token nor certificates"):
-        CoreAddress("127.0.0.1", 1).check()
-    file = tmp_path / "token"
-    file.write_text("t\n")
-    file.chmod(0o644)
-    with pytest.raises(InputError, match="mode 0644"):
-        read_token(file, "here")
-    file.chmod(0o600)
-    assert read_token(file, "here") == "t"
+        read(["--node", "n:1", "--core", "127.0.0.1:7000"])
 
 
 def test_settings_are_the_nodes_own_files_under_its_flags(tmp_path: Path) -> None:

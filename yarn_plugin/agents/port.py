@@ -9,15 +9,15 @@ import msgspec
 from gandiva_core.config.keys import BY_NAME, PREFIX
 from gandiva_core.model.errors import InputError
 from gandiva_core.site.configuration import SiteConfiguration
+from gandiva_core.site.credentials import Credentials, Tls
 from gandiva_core.site.tokens import read_token
-from yarn_plugin.agents.credentials import Credentials, Tls
 
 _AGENTS = PREFIX + "agents."
 PORT = _AGENTS + "port"
 ADDRESS = _AGENTS + "address"
 TOKEN = _AGENTS + "token-file"
 OPERATIONS_TOKEN = PREFIX + "operations.token-file"
-_TLS = ("tls.certificate-file", "tls.key-file", "tls.authority-file")
+_TLS = tuple(_AGENTS + f"tls.{name}-file" for name in ("certificate", "key", "authority"))
 
 
 class AgentsPort(msgspec.Struct, frozen=True):
@@ -78,10 +78,5 @@ def read_tls(site: SiteConfiguration) -> Tls | None:
     Raises:
         InputError: only some of the three files.
     """
-    files = [site.text(_AGENTS + name, "").strip() for name in _TLS]
-    if any(files) and not all(files):
-        missing = next(name for name, file in zip(_TLS, files, strict=True) if not file)
-        raise InputError(
-            site.place(_AGENTS + missing), "not set", "all three files of TLS, or none"
-        )
-    return Tls(*map(Path, files)) if all(files) else None
+    files = [Path(file) if (file := site.text(key)) else None for key in _TLS]
+    return Tls.of(files, [site.place(key) for key in _TLS])

@@ -26,7 +26,7 @@ from gandiva_core.messages.agents import (
     encode,
 )
 from gandiva_core.model.errors import InputError
-from yarn_plugin.agents.credentials import Credentials
+from gandiva_core.site.credentials import Credentials
 
 Heard = tuple[str, Report | None]
 """A node's id, and what its agent said; None: its stream is over."""
@@ -125,7 +125,8 @@ class AgentServer:
         server.add_generic_rpc_handlers(
             (grpc.method_handlers_generic_handler(SERVICE, {**self._methods, METHOD: handler}),)
         )
-        secured = self._credentials.of_server()
+        tls = self._credentials.tls
+        secured = None if tls is None else tls.of_server()
         try:
             if secured is None:
                 self.port = server.add_insecure_port(self._address)

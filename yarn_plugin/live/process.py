@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from types import FrameType
-from typing import Any, TextIO, cast
+from typing import Any
 
 import msgspec
-import structlog
 
 from gandiva_core.config.keys import PREFIX
 from gandiva_core.config.reading import environment_source, read_settings, unread_environment
@@ -34,6 +32,7 @@ from gandiva_core.runtime.lossy import LossyJournal
 from gandiva_core.runtime.ports import World
 from gandiva_core.runtime.segments import Retention, SegmentedJournal
 from gandiva_core.site.configuration import SiteConfiguration
+from gandiva_core.site.logs import logger
 from yarn_plugin.agents.attendance import Attendance
 from yarn_plugin.agents.port import AgentsPort, read_agents_port
 from yarn_plugin.agents.server import AgentServer
@@ -219,31 +218,3 @@ def stopped_by_signals() -> Iterator[threading.Event]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-class _Stderr:
-    """Where nobody reads any more, as after the parent's end, lines are lost and nothing else."""
-
-    def write(self, text: str) -> int:
-        with suppress(BrokenPipeError):
-            return sys.stderr.write(text)
-        return len(text)
-
-    def flush(self) -> None:
-        with suppress(BrokenPipeError):
-            sys.stderr.flush()
-
-
-def logger() -> Any:
-    """JSON lines on stderr: what comes from outside cannot forge a line."""
-    processors: list[Any] = [
-        structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.JSONRenderer(),
-    ]
-    return structlog.wrap_logger(
-        structlog.PrintLogger(cast("TextIO", _Stderr())),
-        processors=processors,
-        wrapper_class=structlog.BoundLogger,
-        cache_logger_on_first_use=True,
-    )

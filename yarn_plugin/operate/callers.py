@@ -11,7 +11,8 @@ from hashlib import sha256
 
 import msgspec
 
-TOKEN_KEY = "authorization"
+from gandiva_core.site.tokens import TOKEN_KEY
+
 _SEPARATOR = ":"
 
 
@@ -40,11 +41,6 @@ def token_of(user: str, secret: str) -> str:
         raise ValueError(f"{user!r} is no user's name")
     code = hmac.new(secret.encode(), b"user\0" + user.encode(), sha256).hexdigest()
     return f"{user}{_SEPARATOR}{code}"
-
-
-def shown(token: str) -> tuple[tuple[str, str], ...]:
-    """A call's metadata that shows a token."""
-    return ((TOKEN_KEY, f"Bearer {token}"),)
 
 
 def caller_of(metadata: Iterable[tuple[str, str | bytes]] | None, secret: str) -> Caller | None:

@@ -8,14 +8,14 @@ from pathlib import Path
 import grpc
 import msgspec
 
+from gandiva_core.config.keys import BY_NAME
 from gandiva_core.messages.agents import MESSAGE_BYTES_MAX, SERVICE, encode
 from gandiva_core.messages.operations import METHOD, Operation, OperationReply, decode_reply
 from gandiva_core.model.errors import GandivaError, InputError
 from gandiva_core.site.configuration import SiteConfiguration
+from gandiva_core.site.credentials import Credentials
 from gandiva_core.site.tokens import read_token
-from yarn_plugin.agents.credentials import Tls
 from yarn_plugin.agents.port import ADDRESS, OPERATIONS_TOKEN, PORT, read_tls
-from yarn_plugin.operate.callers import shown
 
 ANSWER_S_MAX = 15.0
 
@@ -32,8 +32,7 @@ class CoreAddress(msgspec.Struct, frozen=True):
     """Where the core is, and what is shown there."""
 
     target: str
-    token: str
-    tls: Tls | None = None
+    credentials: Credentials
 
     def call(self, operation: Operation) -> OperationReply:
         """Ask the core.
@@ -43,8 +42,9 @@ class CoreAddress(msgspec.Struct, frozen=True):
         """
         with self._channel() as channel:
             ask = channel.unary_unary(f"/{SERVICE}/{METHOD}")
+            metadata = self.credentials.shown()
             try:
-                answer = ask(encode(operation), timeout=ANSWER_S_MAX, metadata=shown(self.token))
+                answer = ask(encode(operation), timeout=ANSWER_S_MAX, metadata=metadata)
             except grpc.RpcError as error:
                 status, told = error.code(), f"{self.target}: {error.details()}"
                 if status is grpc.StatusCode.UNAUTHENTICATED:
@@ -57,11 +57,10 @@ class CoreAddress(msgspec.Struct, frozen=True):
 
     def _channel(self) -> grpc.Channel:
         options = (("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),)
-        if self.tls is None:
+        tls = self.credentials.tls
+        if tls is None:
             return grpc.insecure_channel(self.target, options=options)
-        files = (self.tls.authority, self.tls.key, self.tls.certificate)
-        secured = grpc.ssl_channel_credentials(*(file.read_bytes() for file in files))
-        return grpc.secure_channel(self.target, secured, options=options)
+        return grpc.secure_channel(self.target, tls.of_client(), options=options)
 
 
 def core_address(conf_dir: Path, token_file: Path | None) -> CoreAddress:
@@ -75,7 +74,7 @@ def core_address(conf_dir: Path, token_file: Path | None) -> CoreAddress:
         InputError: the site has no port for this, or a file cannot be used.
     """
     site = SiteConfiguration.load(conf_dir, os.environ)
-    port = site.text(PORT, "0").strip()
+    port = site.text(PORT, BY_NAME[PORT].default)
     if port == "0":
         raise InputError(site.place(PORT), "no port", "a core with agents; their port is used")
     if token_file is None:
@@ -84,6 +83,7 @@ def core_address(conf_dir: Path, token_file: Path | None) -> CoreAddress:
             place = site.place(OPERATIONS_TOKEN)
             raise InputError(place, "not set", "a file of the core, or --token-file")
         token_file = Path(named)
-    token = read_token(token_file, "--token-file")
-    target = f"{site.text(ADDRESS, '127.0.0.1').strip()}:{port}"
-    return CoreAddress(target, token, read_tls(site))
+    credentials = Credentials(read_token(token_file, "--token-file"), read_tls(site))
+    address = site.text(ADDRESS, BY_NAME[ADDRESS].default)
+    credentials.check_address(address, site.place(ADDRESS))
+    return CoreAddress(f"{address}:{port}", credentials)

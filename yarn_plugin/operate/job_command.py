@@ -110,7 +110,7 @@ def token(
 ) -> None:
     """Print the token of a user, for a file of mode 0600 of theirs; for administrators."""
     try:
-        typer.echo(token_of(user, address_of(conf_dir, state_dir, token_file).token))
+        typer.echo(token_of(user, address_of(conf_dir, state_dir, token_file).credentials.token))
     except ValueError as error:
         raise InputError("--user", repr(user), "a user's name") from error
 

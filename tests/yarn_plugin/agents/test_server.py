@@ -12,7 +12,7 @@ import pytest
 
 from gandiva_core.messages import agents as a
 from gandiva_core.model.errors import InputError
-from yarn_plugin.agents.credentials import Credentials
+from gandiva_core.site.credentials import Credentials
 from yarn_plugin.agents.server import AgentServer, Heard
 
 TOKEN = "0123456789abcdef"

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yarn_plugin.operate.callers import TOKEN_KEY, Caller, caller_of, shown, token_of
+from gandiva_core.site.tokens import TOKEN_KEY, shown
+from yarn_plugin.operate.callers import Caller, caller_of, token_of
 
 SECRET = "0123456789abcdef"
 

@@ -20,13 +20,14 @@ from gandiva_core.messages.effects import CommitGang, SwitchResidents
 from gandiva_core.model.units import JobId, ServerId
 from gandiva_core.policies.gandiva import create
 from gandiva_core.runtime.agentless import AgentlessWorld
+from gandiva_core.site.credentials import Credentials
+from gandiva_core.site.tokens import shown
 from tests.builders import job, server
-from yarn_plugin.agents.credentials import Credentials
 from yarn_plugin.agents.nodes import NodeSide
 from yarn_plugin.agents.server import AgentServer
 from yarn_plugin.bridge.register import Register
 from yarn_plugin.live.servers import ServerRules
-from yarn_plugin.operate.callers import Caller, shown, token_of
+from yarn_plugin.operate.callers import Caller, token_of
 from yarn_plugin.operate.client import CoreAddress, CoreUnreachableError, NotAdmittedError
 from yarn_plugin.operate.operations import WAITING_MAX, Operations
 from yarn_plugin.operate.service import OperateService
@@ -194,17 +195,17 @@ def served(core: Core, secret: str = SECRET) -> Iterator[str]:
 
 def test_over_the_port_with_a_token(core: Core) -> None:
     with served(core) as target:
-        reply = CoreAddress(target, token_of("ann", SECRET)).call(o.HoldJobs("a"))
+        reply = CoreAddress(target, Credentials(token_of("ann", SECRET))).call(o.HoldJobs("a"))
         assert names(reply) == ["a"]
-        assert names(CoreAddress(target, SECRET).call(o.ShowJobs())) == ["a", "b"]
+        assert names(CoreAddress(target, Credentials(SECRET)).call(o.ShowJobs())) == ["a", "b"]
         for token in ("an agent's", "ann:" + "0" * 64, ""):
             with pytest.raises(NotAdmittedError):
-                CoreAddress(target, token).call(o.ShowJobs())
+                CoreAddress(target, Credentials(token)).call(o.ShowJobs())
 
 
 def test_without_a_secret_nobody_gets_in(core: Core) -> None:
     with served(core, secret="") as target, pytest.raises(NotAdmittedError):
-        CoreAddress(target, token_of("ann", "")).call(o.ShowJobs())
+        CoreAddress(target, Credentials(token_of("ann", ""))).call(o.ShowJobs())
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff\x00", b"{}", b'{"kind":"JobHeld"}', b"[" * 20_000])
@@ -215,12 +216,12 @@ def test_garbage_is_refused_and_the_core_goes_on(core: Core, data: bytes) -> Non
             with pytest.raises(grpc.RpcError) as refused:
                 ask(data, metadata=shown(SECRET), timeout=5)
             assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-        assert names(CoreAddress(target, SECRET).call(o.ShowJobs())) == ["a", "b"]
+        assert names(CoreAddress(target, Credentials(SECRET)).call(o.ShowJobs())) == ["a", "b"]
 
 
 def test_no_core_is_said_so() -> None:
     with pytest.raises(CoreUnreachableError, match=r"no core answers at 127\.0\.0\.1:1"):
-        CoreAddress("127.0.0.1:1", SECRET).call(o.ShowJobs())
+        CoreAddress("127.0.0.1:1", Credentials(SECRET)).call(o.ShowJobs())
 
 
 def test_more_than_the_core_can_keep_in_mind_is_refused() -> None:
@@ -246,4 +247,4 @@ def test_the_command_finds_the_core_by_its_files(tmp_path: Path) -> None:
     keys = {"agents.port": "8123", "operations.token-file": str(token)}
     values = {f"yarn.scheduler.gandiva.{key}": value for key, value in keys.items()}
     (tmp_path / "yarn-site.xml").write_text(as_xml(values))
-    assert core_address(tmp_path, None) == CoreAddress("127.0.0.1:8123", "s3cret")
+    assert core_address(tmp_path, None) == CoreAddress("127.0.0.1:8123", Credentials("s3cret"))
