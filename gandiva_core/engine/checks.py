@@ -140,7 +140,7 @@ def _check_suspends(state: State, suspends: Iterable[JobId]) -> str | None:
         job = state.jobs[job_id]
         if job.phase is not JobPhase.RUNNING:
             return f"job {job_id} is {job.phase}, not running"
-        kept = state.why_kept(job)
+        kept = state.why_kept(job_id)
         if kept is not None:
             return f"job {job_id} is not to be stopped: {kept}"
     return None

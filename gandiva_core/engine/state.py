@@ -334,10 +334,11 @@ class State:
 
     def can_suspend(self, job_id: JobId) -> bool:
         """Whether a job may be told to stop. Raises KeyError for one that is not there."""
-        return self.why_kept(self.jobs[job_id]) is None
+        return self.why_kept(job_id) is None
 
-    def why_kept(self, job: JobState) -> str | None:
-        """Why a job may not be told to stop, or None."""
+    def why_kept(self, job_id: JobId) -> str | None:
+        """Why a job may not be told to stop, or None. Raises KeyError for one that is not there."""
+        job = self.jobs[job_id]
         for server_id, share in job.shares.items():
             server = self.servers[server_id].server
             if not server.can_suspend:

@@ -217,6 +217,13 @@ class ClusterView(Protocol):
             KeyError: for a job that is not there.
         """
 
+    def why_kept(self, job_id: JobId) -> str | None:
+        """Why a job may not be told to stop, for people; None where it may.
+
+        Raises:
+            KeyError: for a job that is not there.
+        """
+
     def chain(self, queue: QueueName, partition: str) -> Sequence[QueueView]:
         """The limited queues that a job counts in, nearest first: of its own partition, and no other.
 

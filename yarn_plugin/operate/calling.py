@@ -1,18 +1,22 @@
-"""What the commands have in common: where the core is, and how its refusals end a command."""
+"""What the commands have in common: where the core is, how it is asked, and how its refusals end a command."""
 
 from __future__ import annotations
 
 import os
-import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
+from gandiva_core.cli.listing import Format, listing
 from gandiva_core.cli.main import ExitCode, complain
 from gandiva_core.messages.operations import Operation, OperationReply, Refused
 from gandiva_core.model.errors import InputError
-from yarn_plugin.cluster.state import StateFolder, default_folder
+from yarn_plugin.cluster.chosen import NoClusterError, chosen, yarn_of
+from yarn_plugin.cluster.state import StateFolder
 
 if TYPE_CHECKING:
     from yarn_plugin.operate.client import CoreAddress
@@ -34,63 +38,76 @@ TokenFile = Annotated[
 ]
 
 
-def address_of(
-    conf_dir: Path | None, state_dir: Path | None, token_file: Path | None
-) -> CoreAddress:
-    """The core that is meant.
+Form = Annotated[Format, typer.Option("--format", help="How to print.")]
 
-    Raises:
-        InputError: two places, or files that cannot be used.
+
+class Place(msgspec.Struct, frozen=True):
+    """Where a command's core is, as its options say."""
+
+    conf_dir: Path | None
+    state_dir: Path | None
+    token_file: Path | None = None
+
+    def address(self) -> CoreAddress:
+        """The core that is meant.
+
+        Raises:
+            InputError: two places, or files that cannot be used.
+        """
+        from yarn_plugin.operate.client import core_address
+
+        with _ending():
+            folder = chosen(self.conf_dir, self.state_dir)
+        conf_dir = folder.conf if isinstance(folder, StateFolder) else folder
+        return core_address(conf_dir, self.token_file)
+
+    def yarn(self) -> tuple[str, dict[str, str]]:
+        """The `yarn` of the cluster that is meant, and its whole environment.
+
+        Raises:
+            InputError: two places, or no `yarn` on PATH.
+        """
+        with _ending():
+            yarn, environment = yarn_of(self.conf_dir, self.state_dir)
+        if yarn is None:
+            raise InputError("PATH", "no yarn", "Hadoop's yarn command")
+        return yarn, {**os.environ, **environment}
+
+    def ask(self, operation: Operation) -> OperationReply:
+        """The core's answer; a refusal ends the command (DESIGN §10)."""
+        with _ending():
+            reply = self.address().call(operation)
+        if isinstance(reply, Refused):
+            complain(f"error: {reply.detail}")
+            raise typer.Exit(ExitCode.BAD_INPUT if reply.code == "UNKNOWN" else ExitCode.REFUSED)
+        return reply
+
+
+class Table(msgspec.Struct, frozen=True):
+    """How answers are printed.
+
+    Attributes:
+        rows: the lines of an answer; none of one that is of another kind.
     """
-    from yarn_plugin.operate.client import core_address
 
-    folder = _local(conf_dir, state_dir)
-    return core_address(folder.conf if isinstance(folder, StateFolder) else folder, token_file)
+    head: Sequence[str]
+    rows: Callable[[OperationReply], Sequence[Sequence[str]]]
 
-
-def yarn_of(conf_dir: Path | None, state_dir: Path | None) -> tuple[str, dict[str, str]]:
-    """The `yarn` of the cluster that is meant, and its environment.
-
-    Raises:
-        InputError: two places, or no `yarn` on PATH.
-    """
-    folder = _local(conf_dir, state_dir)
-    if isinstance(folder, StateFolder):
-        return str(folder.yarn), dict(os.environ)
-    yarn = shutil.which("yarn")
-    if yarn is None:
-        raise InputError("PATH", "no yarn", "Hadoop's yarn command")
-    return yarn, {**os.environ, "HADOOP_CONF_DIR": str(folder), "YARN_CONF_DIR": str(folder)}
+    def show(self, reply: OperationReply, form: Format) -> None:
+        """Print an answer."""
+        typer.echo(listing(self.head, self.rows(reply), form))
 
 
-def _local(conf_dir: Path | None, state_dir: Path | None) -> StateFolder | Path:
-    """A local cluster that is up, or the folder that was named."""
-    if conf_dir is not None:
-        if state_dir is not None:
-            raise InputError("--conf-dir", "a --state-dir as well", "one of them")
-        return conf_dir.absolute()
-    folder = StateFolder(state_dir or default_folder())
-    if folder.load() is None:
-        complain(f"error: no cluster is up in {folder.path}; name a --conf-dir")
-        raise typer.Exit(ExitCode.UNREACHABLE)
-    return folder
-
-
-def asked(
-    operation: Operation, conf_dir: Path | None, state_dir: Path | None, token_file: Path | None
-) -> OperationReply:
-    """The core's answer; a refusal ends the command (DESIGN §10)."""
+@contextmanager
+def _ending() -> Iterator[None]:
+    """A core that is not there, or lets nobody in, ends the command."""
     from yarn_plugin.operate.client import CoreUnreachableError, NotAdmittedError
 
     try:
-        reply = address_of(conf_dir, state_dir, token_file).call(operation)
-    except CoreUnreachableError as error:
+        yield
+    except (CoreUnreachableError, NoClusterError) as error:
         complain(f"error: {error}")
         raise typer.Exit(ExitCode.UNREACHABLE) from error
     except NotAdmittedError as error:
         complain(f"error: {error}")
         raise typer.Exit(ExitCode.REFUSED) from error
-    if isinstance(reply, Refused):
-        complain(f"error: {reply.detail}")
-        raise typer.Exit(ExitCode.BAD_INPUT if reply.code == "UNKNOWN" else ExitCode.REFUSED)
-    return reply

@@ -137,8 +137,8 @@ class Operations:
             return _unknown(name), ()
         if kind is JobHeld:
             for job in jobs:
-                if not self._view.can_suspend(job.spec.job_id):
-                    why = self._why_not(job)
+                why = self._view.why_kept(job.spec.job_id)
+                if why is not None:
                     return o.Refused("UNABLE", f"{job.spec.job_id} is not suspended: {why}"), ()
         by = caller.user or "an administrator"
         events = [kind(now_s, job.spec.job_id, by) for job in jobs]
@@ -164,7 +164,6 @@ class Operations:
     def _job(self, job: JobView) -> o.JobLine:
         spec = job.spec
         since_s = job.run_since_s
-        can_suspend = self._view.can_suspend(spec.job_id)
         return o.JobLine(
             job_id=spec.job_id,
             application=self._register.app_of.get(spec.job_id, ""),
@@ -176,16 +175,10 @@ class Operations:
             servers=tuple(dict.fromkeys(job.servers)),
             devices=tuple(f"{b.server_id}/{gpu}" for b in job.bindings for gpu in b.gpus),
             is_held=job.is_held,
-            unsuspendable="" if can_suspend else self._why_not(job),
+            unsuspendable=self._view.why_kept(spec.job_id) or "",
             ran_s=job.held_s + (0.0 if since_s is None else self._view.now_s - since_s),
             workers=tuple(self._workers(spec.job_id)),
         )
-
-    def _why_not(self, job: JobView) -> str:
-        without = [s for s in job.shares if not self._view.servers[s].server.can_suspend]
-        if without:
-            return f"nothing on {without[0]} can suspend"
-        return "its queue, its owner or its program does not allow it"
 
     def _workers(self, job_id: JobId) -> Iterator[WorkerReport]:
         found = self._register.find(job_id)

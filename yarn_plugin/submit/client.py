@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,7 @@ import msgspec
 from gandiva_core.model.errors import InputError
 from yarn_plugin.bridge.jvm import TARGET_DIR
 from yarn_plugin.cluster import daemons
-from yarn_plugin.cluster.state import StateFolder, default_folder
+from yarn_plugin.cluster.chosen import yarn_of
 
 CLIENT_JAR = "gandiva-client.jar"
 _CHATTER = re.compile(r"^\S+ \S+ INFO |NativeCodeLoader")
@@ -58,10 +57,6 @@ class Job(msgspec.Struct, frozen=True):
         return [*given, "-detach"] if self.is_detached else given
 
 
-class NoClusterError(Exception):
-    """There is no cluster where one was looked for."""
-
-
 def client_jar(target: Path = TARGET_DIR) -> Path:
     """The jar of client and master.
 
@@ -86,22 +81,13 @@ def runner(
         environment: of this process.
 
     Raises:
-        InputError: no such folder, or neither a `yarn` nor the jars.
+        InputError: two places, no such folder, or neither a `yarn` nor the jars.
         NoClusterError: nothing is up in the state folder.
     """
-    values = os.environ if environment is None else environment
-    if conf_dir is None:
-        folder = StateFolder(state_dir or default_folder(values))
-        if folder.load() is None:
-            raise NoClusterError(f"no cluster is up in {folder.path}; --conf-dir names another one")
-        return [str(folder.yarn), "jar"], {}
-    if not (conf_dir / "yarn-site.xml").is_file():
-        raise InputError("--conf-dir", str(conf_dir), "a folder with the cluster's yarn-site.xml")
-    place = {"HADOOP_CONF_DIR": str(conf_dir.absolute()), "YARN_CONF_DIR": str(conf_dir.absolute())}
-    yarn = shutil.which("yarn", path=values.get("PATH"))
+    yarn, place = yarn_of(conf_dir, state_dir, environment)
     if yarn is not None:
         return [yarn, "jar"], place
-    path = os.pathsep.join([str(conf_dir.absolute()), daemons.class_path()])
+    path = os.pathsep.join([place["HADOOP_CONF_DIR"], daemons.class_path()])
     return [daemons.java(), *daemons.TOOL_FLAGS, "-cp", path, daemons.RUN_JAR], place
 
 

@@ -44,7 +44,8 @@ def submit(
 
     The exit code is the job's own; 3 for bad input, 4 where no ResourceManager answers, 5 where it refused.
     """
-    from yarn_plugin.submit.client import Job, NoClusterError, runner, shell_command
+    from yarn_plugin.cluster.chosen import NoClusterError
+    from yarn_plugin.submit.client import Job, runner, shell_command
     from yarn_plugin.submit.client import submit as run
 
     job = Job(

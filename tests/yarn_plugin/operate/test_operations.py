@@ -128,16 +128,18 @@ def test_anothers_job_is_as_unknown_as_one_that_is_not_there(
 def test_who_cannot_be_suspended_is_not(core: Core) -> None:
     core.take(e.JobLearned(core.now_s, JobId("a"), can_suspend=False, reason="no hook"))
     reply = core.ask(o.HoldJobs("a"))
-    assert isinstance(reply, o.Refused)
-    assert reply.code == "UNABLE"
+    assert reply == o.Refused("UNABLE", "a is not suspended: no hook")
     assert core.phases()["a"] == "running"
+    shown_ = core.ask(o.ShowJobs("a"))
+    assert isinstance(shown_, o.Jobs)
+    assert shown_.jobs[0].unsuspendable == "no hook"
 
 
 def test_without_an_agent_the_reason_names_the_server() -> None:
     core = Core(can_suspend=False)
     core.submit("a")
     reply = core.ask(o.HoldJobs("a"))
-    assert reply == o.Refused("UNABLE", "a is not suspended: nothing on s1 can suspend")
+    assert reply == o.Refused("UNABLE", "a is not suspended: server s1 cannot suspend")
 
 
 def test_nodes_are_for_administrators(core: Core) -> None:

@@ -10,8 +10,9 @@ from typer.testing import CliRunner
 
 from gandiva_core.cli.main import ExitCode
 from gandiva_core.model.errors import InputError
+from yarn_plugin.cluster.chosen import NoClusterError
 from yarn_plugin.submit import client
-from yarn_plugin.submit.client import Job, NoClusterError, runner, shell_command
+from yarn_plugin.submit.client import Job, runner, shell_command
 from yarn_plugin.submit.command import submit
 
 
@@ -57,6 +58,8 @@ def test_the_yarn_on_path_is_used_with_the_folder_that_was_named(tmp_path: Path)
 def test_no_cluster_is_said_so(tmp_path: Path) -> None:
     with pytest.raises(NoClusterError, match="no cluster is up"):
         runner(None, tmp_path / "none", {})
+    with pytest.raises(InputError, match="one of them"):
+        runner(tmp_path, tmp_path / "none", {})
 
 
 @pytest.fixture
