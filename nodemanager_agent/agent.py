@@ -71,7 +71,7 @@ class Agent:
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
-        await self._sockets.start(self.controller)
+        await self._sockets.start(self.controller.desk)
         self._stream = CoreStream(self._settings.core, self.controller.hello, self._told, self._say)
         profiler = Profiler(self._devices, partial(_hand_over, loop, self._sampled))
         profiler.start()

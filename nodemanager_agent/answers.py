@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import Any
 
 from gandiva_core.messages.agents import Answered, Failure, Report, Switched, SwitchWorkers
 from nodemanager_agent.workers import Done, Outcome
@@ -55,24 +56,18 @@ class SwitchAnswer:
 
     def stopped(self, container_id: str, outcome: Outcome) -> None:
         """A worker that was to stop did, or did not."""
-        if isinstance(outcome, Done):
-            self._tell(stopped=((container_id, outcome.at_s),))
-        else:
-            self._tell(failed=(Failure(container_id, outcome.code, outcome.detail),))
+        self._tell(container_id, outcome, "stopped")
 
     def started(self, container_id: str, outcome: Outcome) -> None:
         """A worker that was to run does, or does not."""
-        if isinstance(outcome, Done):
-            self._tell(started=((container_id, outcome.at_s),))
-        else:
-            self._tell(failed=(Failure(container_id, outcome.code, outcome.detail),))
+        self._tell(container_id, outcome, "started")
 
-    def _tell(
-        self,
-        stopped: tuple[tuple[str, float], ...] = (),
-        started: tuple[tuple[str, float], ...] = (),
-        failed: tuple[Failure, ...] = (),
-    ) -> None:
+    def _tell(self, container_id: str, outcome: Outcome, done: str) -> None:
+        told: dict[str, Any] = (
+            {done: ((container_id, outcome.at_s),)}
+            if isinstance(outcome, Done)
+            else {"failed": (Failure(container_id, outcome.code, outcome.detail),)}
+        )
         command = self._command
-        report = Switched(command.message_id, command.switch_id, stopped, started, failed)
+        report = Switched(command.message_id, command.switch_id, **told)
         self._answers.answer(command.epoch, report)

@@ -1,9 +1,9 @@
-"""The agent's decisions: what core, launchers and time ask, in one thread, over `Ports`. No socket in here."""
+"""The agent's decisions: what core and time ask, in one thread, over `Ports`. No socket in here."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ import msgspec
 from gandiva_core.messages.agents import (
     AgentHello,
     Command,
-    ContinuityChecked,
     Device,
     EndMove,
     Expect,
@@ -20,28 +19,27 @@ from gandiva_core.messages.agents import (
     PrepareMove,
     RestoreState,
     RotationTable,
-    RunWorker,
     SaveState,
     SwitchWorkers,
     Welcome,
-    WorkerEnded,
     WorkerState,
 )
 from nodemanager_agent.answers import Answers, SwitchAnswer
 from nodemanager_agent.binding import Binding
+from nodemanager_agent.desk import LauncherDesk
 from nodemanager_agent.devices import Devices
 from nodemanager_agent.inventory import Inventory
-from nodemanager_agent.lifecycle import FOUND, Stimulus
+from nodemanager_agent.lifecycle import Stimulus
 from nodemanager_agent.migration import Moves
-from nodemanager_agent.orders import Orders, found
-from nodemanager_agent.ports import Admission, Ports, Registration
+from nodemanager_agent.orders import Orders
+from nodemanager_agent.ports import Ports
 from nodemanager_agent.profiler import Sample
 from nodemanager_agent.roster import Roster
 from nodemanager_agent.rotation import Rotation
 from nodemanager_agent.state import Known, StateFile, noted
 from nodemanager_agent.strays import Holders, Strays
-from nodemanager_agent.switching import Switching
-from nodemanager_agent.workers import Outcome, Progress, Worker
+from nodemanager_agent.switching import Switching, nobody
+from nodemanager_agent.workers import Worker
 
 _LIMIT_S = 30.0
 
@@ -77,6 +75,9 @@ class Controller:
     Args:
         devices: of this node; `measured` is their first measurement.
         state: what earlier agents noted, and where to note.
+
+    Attributes:
+        desk: whom launchers talk to.
     """
 
     def __init__(
@@ -128,6 +129,16 @@ class Controller:
             surroundings.holders,
             self.inventory.quarantine,
             self.inventory.lift,
+        )
+        self.desk = LauncherDesk(
+            self.roster,
+            self.binding,
+            self._orders,
+            self.switching,
+            moves=self._moves,
+            strays=self._strays,
+            ports=ports,
+            changed=self._changed,
         )
         self._recall()
         self.inventory.measured(measured)
@@ -190,8 +201,11 @@ class Controller:
                 worker.pid > 0 and self._surroundings.is_alive(worker.pid, worker.start_ticks)
             )
             if not is_here and not self._moves.is_moving_here(worker.container_id):
-                self._end(worker, None, "its container is gone")
+                self.desk.end(worker, None, "its container is gone")
         self._changed()
+
+    def _late(self, worker: Worker, op: str) -> None:
+        self.switching.late(worker, op)
 
     def _switch(self, command: SwitchWorkers) -> None:
         answer = SwitchAnswer(self.answers, command)
@@ -199,108 +213,6 @@ class Controller:
             self.switching.suspend(container_id, command.limit_s, answer.stopped)
         for wanted in command.run:
             self.switching.run(wanted, command.limit_s * 2, answer.started)
-
-    # ------------------------------------------------------------------ launchers
-
-    def admit(self, registration: Registration) -> Admission:
-        """Whether a launcher is let in; after the line is open, call `registered`."""
-        return self.roster.admit(registration)
-
-    def registered(self, registration: Registration) -> None:
-        """A launcher is there, and said in which state it is."""
-        worker = self.roster.workers[registration.container_id]
-        worker.is_connected = True
-        if worker.may(Stimulus.REGISTERED):
-            worker.follow(Stimulus.REGISTERED)
-        self._believe(worker, registration.state, registration.gpus)
-        self._orders.registered(worker, registration.state)
-        if self._moves.is_moving_here(worker.container_id):
-            self._moves.registered(worker)
-        else:
-            self.switching.registered(worker)
-        self._changed()
-
-    def _believe(self, worker: Worker, told: str, gpus: tuple[int, ...] = ()) -> None:
-        """What the launcher says is so. Who stopped meanwhile holds nothing; who runs holds what it says it does."""
-        state = found(told)
-        if state is None or worker.ordered is not None:
-            return  # what was ordered is still to come true, and is answered
-        if worker.state is not state:
-            worker.follow(FOUND[state])
-            self._changed()
-        if told == WorkerState.SUSPENDED:  # who was saved for a move keeps its devices
-            self.binding.release(worker.container_id)
-        elif gpus and not self.binding.held_by(worker.container_id):
-            self.binding.take(self.switching.claim(worker, RunWorker(worker.container_id, gpus)))
-
-    def gone(self, container_id: str) -> None:
-        """A launcher's line is closed; its job may well run on."""
-        worker = self.roster.workers.get(container_id)
-        if worker is not None:
-            worker.is_connected = False
-            self._orders.lost(worker)
-
-    def launcher_said(self, container_id: str, message: Mapping[str, Any]) -> None:
-        """A message on the line of an admitted launcher.
-
-        Raises:
-            msgspec.ValidationError: a field is not of its kind.
-        """
-        worker = self.roster.workers.get(container_id)
-        if worker is None or worker.state is WorkerState.ENDED:
-            return
-        match message["op"]:
-            case "done" | "failed":
-                self._orders.answered(worker, message)
-                self.switching.advance()
-            case "progress":
-                self._note_progress(worker, msgspec.convert(message, Progress))
-            case "continuity":
-                self._ports.report(_continuity(container_id, message, self._ports.wall()))
-            case "ended":
-                code = message.get("exit_code")
-                exit_code = code if isinstance(code, int) else None
-                self._end(worker, exit_code, str(message.get("reason") or ""))
-
-    def _note_progress(self, worker: Worker, told: Progress) -> None:
-        before, worker.progress = worker.progress, told
-        if told.memory_peak_mib is not None:
-            self.binding.measured(worker.container_id, round(told.memory_peak_mib))
-        if told.state is not None:
-            self._orders.told_state(worker, told.state)
-            if not self._moves.is_moving_here(worker.container_id):
-                self._believe(worker, told.state)
-        if (before.method, before.can_pack, before.can_move, before.can_resize) != (
-            told.method,
-            told.can_pack,
-            told.can_move,
-            told.can_resize,
-        ):
-            self._changed()
-
-    def _late(self, worker: Worker, op: str) -> None:
-        """An order that was given up came true: the core was told otherwise, so it is undone."""
-        if op == "suspend" and worker.state is WorkerState.RUNNING:
-            self.switching.begin(worker, self._undone)
-        elif op in ("start", "resume") and worker.state is not WorkerState.ENDED:
-            worker.follow(Stimulus.FOUND_RUNNING)
-            self._changed()
-
-    def _undone(self, container_id: str, outcome: Outcome) -> None:
-        self._ports.say(
-            "info", "a late stop is undone", container_id=container_id, outcome=str(outcome)
-        )
-
-    def _end(self, worker: Worker, exit_code: int | None, reason: str) -> None:
-        """It ended; its devices are looked at before anybody has them."""
-        if worker.state is WorkerState.ENDED:
-            return
-        worker.follow(Stimulus.ENDED)
-        self._orders.ended(worker)
-        self.switching.ended(worker.container_id)
-        self._strays.watch(worker)
-        self._ports.report(WorkerEnded(worker.container_id, self._ports.wall(), exit_code, reason))
-        self._changed()
 
     # ------------------------------------------------------------------ time
 
@@ -321,7 +233,7 @@ class Controller:
             if worker.is_connected or worker.pid <= 0 or worker.state is WorkerState.ENDED:
                 continue
             if not self._surroundings.is_alive(worker.pid, worker.start_ticks):
-                self._end(worker, None, "its launcher is gone")
+                self.desk.end(worker, None, "its launcher is gone")
         if self._strays.beat():
             self.switching.advance()
         for container_id, worker in list(self.roster.workers.items()):
@@ -335,9 +247,9 @@ class Controller:
         self._ports.say("info", "the core is silent; residents turn", run=sorted(wanted))
         for worker in list(self.roster.workers.values()):
             if worker.state is WorkerState.RUNNING and worker.container_id not in wanted:
-                self.switching.suspend(worker.container_id, _LIMIT_S, _nobody)
+                self.switching.suspend(worker.container_id, _LIMIT_S, nobody)
         for each in wanted.values():
-            self.switching.run(each, 2 * _LIMIT_S, _nobody)
+            self.switching.run(each, 2 * _LIMIT_S, nobody)
 
     # ------------------------------------------------------------------ devices and samples
 
@@ -357,7 +269,7 @@ class Controller:
 
     def _look_for_hook(self, worker: Worker, is_seen: bool, now_s: float) -> None:
         if worker.state is WorkerState.UNHOOKED and worker.seen_at_s is not None and not is_seen:
-            self._end(worker, None, "its processes are gone")
+            self.desk.end(worker, None, "its processes are gone")
         if worker.state is WorkerState.UNHOOKED and is_seen:
             worker.seen_at_s = now_s
         if worker.state is not WorkerState.EXPECTED or worker.expected is None:
@@ -409,25 +321,10 @@ class Controller:
         for claim in known.claims:
             self.binding.take(claim)
         for worker in self.roster.recall(known.workers):
-            self._end(worker, None, "it ended while the agent was away")
+            self.desk.end(worker, None, "it ended while the agent was away")
 
     def _reports(self) -> tuple[Any, ...]:
         return tuple(
             worker.report(self.binding.held_by(worker.container_id))
             for worker in self.roster.workers.values()
         )
-
-
-def _nobody(_container_id: str, _outcome: Outcome) -> None:
-    """The core hears of it by the next report."""
-
-
-def _continuity(container_id: str, message: Mapping[str, Any], now_s: float) -> ContinuityChecked:
-    return ContinuityChecked(
-        container_id,
-        now_s,
-        str(message.get("after") or ""),
-        message.get("is_same") is True,
-        int(message.get("minibatches") or 0),
-        str(message.get("detail") or ""),
-    )

@@ -25,6 +25,10 @@ Told = Callable[[str, Outcome], None]
 """Container id and outcome of stopping or starting it."""
 
 
+def nobody(_container_id: str, _outcome: Outcome) -> None:
+    """Nobody waits for this; the core hears of it by the next report."""
+
+
 @dataclass(slots=True)
 class _Wish:
     claim: Claim
@@ -67,9 +71,9 @@ class Switching:
 
     def suspend(self, container_id: str, limit_s: float, then: Told) -> None:
         """Stop a worker, and take its devices back once it has stopped."""
-        for wish in [self._wishes.pop(container_id, None)]:
-            if wish is not None:
-                wish.then(container_id, Undone("CANCELLED", "told to stop instead"))
+        wish = self._wishes.pop(container_id, None)
+        if wish is not None:
+            wish.then(container_id, Undone("CANCELLED", "told to stop instead"))
         self._unregistered.pop(container_id, None)
         worker = self._workers.get(container_id)
         refusal = _not_suspendable(worker)
@@ -244,6 +248,19 @@ class Switching:
             "environment": self._devices.environment(gpus),
         }
 
+    def late(self, worker: Worker, op: str) -> None:
+        """An order that was given up came true: the core was told otherwise, so it is undone."""
+        if op == "suspend" and worker.state is WorkerState.RUNNING:
+            self.begin(worker, self._undone)
+        elif op in ("start", "resume") and worker.state is not WorkerState.ENDED:
+            worker.follow(Stimulus.FOUND_RUNNING)
+            self._changed()
+
+    def _undone(self, container_id: str, outcome: Outcome) -> None:
+        self._ports.say(
+            "info", "a late stop is undone", container_id=container_id, outcome=str(outcome)
+        )
+
     def registered(self, worker: Worker) -> None:
         """A launcher has come up; what was waiting for it begins."""
         then = self._unregistered.pop(worker.container_id, None)
@@ -252,7 +269,7 @@ class Switching:
         if then is not None:
             self.begin(worker, then)
         elif self._binding.held_by(worker.container_id):
-            self.begin(worker, _nobody)  # it was taken for one that never registers
+            self.begin(worker, nobody)  # it was taken for one that never registers
 
     def is_awaited(self, container_id: str) -> bool:
         """Whether devices are kept for a container of which nothing has registered."""
@@ -269,10 +286,6 @@ class Switching:
         then = self._unregistered.pop(container_id, None)
         if then is not None:
             then(container_id, Undone("ENDED", "it ended"))
-
-
-def _nobody(_container_id: str, _outcome: Outcome) -> None:
-    """Nobody waits for this."""
 
 
 def _not_suspendable(worker: Worker | None) -> Undone | None:

@@ -15,9 +15,10 @@ from typing import Any, Deque, Iterator, List, Optional
 
 from nodemanager_agent.client.attendance import Attendance
 from nodemanager_agent.client.child import say
-from nodemanager_agent.client.orders import ORDERS, Failed, Worker
+from nodemanager_agent.client.orders import ORDERS
 from nodemanager_agent.client.processes import Tree, adopt_orphans
 from nodemanager_agent.client.ranks import Message, Ranks
+from nodemanager_agent.client.worker import Failed, Worker
 
 _IDLE_S = 0.25
 _PROGRESS_S = 1.0

@@ -69,9 +69,9 @@ class Mind:
         """A launcher comes up."""
         self.alive.add(pid)
         registration = Registration(name, pid, 0, 1, name, state=state, **more)
-        admission = self.controller.admit(registration)
+        admission = self.controller.desk.admit(registration)
         if isinstance(admission, Admitted):
-            self.controller.registered(registration)
+            self.controller.desk.registered(registration)
         return admission
 
     def expect(self, *workers: a.Expected) -> None:
@@ -99,7 +99,7 @@ class Mind:
     def answer(self, name: str, op: str = "done", **values: Any) -> None:
         """The launcher answers the last order that it was sent."""
         key = next(v["id"] for c, _, v in reversed(self.sent) if c == name and "id" in v)
-        self.controller.launcher_said(name, {"op": op, "id": key, **values})
+        self.controller.desk.launcher_said(name, {"op": op, "id": key, **values})
 
     def running(self, *names: str) -> None:
         """These run, each on a device of its own."""
@@ -112,7 +112,7 @@ class Mind:
 
     def progress(self, name: str, **values: Any) -> None:
         """The launcher tells."""
-        self.controller.launcher_said(name, {"op": "progress", **values})
+        self.controller.desk.launcher_said(name, {"op": "progress", **values})
 
     def sample(self, *names: str) -> None:
         """Processes of these containers are seen."""

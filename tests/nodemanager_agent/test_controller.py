@@ -66,11 +66,11 @@ def test_an_order_that_a_lost_line_took_along_is_said_anew_or_found_done(tmp_pat
     mind = Mind(tmp_path)
     mind.running(A)
     mind.switch(suspend=(A,))
-    mind.controller.gone(A)
+    mind.controller.desk.gone(A)
     sent = len(mind.sent)
     mind.register(A, 1000, state="running")
     assert [op for _, op, _ in mind.sent[sent:]] == ["suspend"]
-    mind.controller.gone(A)
+    mind.controller.desk.gone(A)
     mind.register(A, 1000, state="suspended")
     assert mind.switched().stopped[0][0] == A
     assert (mind.state(A), mind.held(A)) == ("suspended", ())
@@ -125,7 +125,7 @@ def test_a_device_is_given_on_only_when_nothing_is_left_on_it(tmp_path: Path) ->
     mind.expect(*(a.Expected(name, name, 1, user="ann") for name in (A, B)))
     mind.register(B, 2000)
     mind.left[A] = frozenset({4711})
-    mind.controller.launcher_said(A, {"op": "ended", "exit_code": 0})
+    mind.controller.desk.launcher_said(A, {"op": "ended", "exit_code": 0})
     mind.switch(run=(a.RunWorker(B, (0,)),))
     mind.controller.beat()
     mind.controller.beat()
@@ -208,7 +208,7 @@ def test_nobody_takes_a_launchers_place(
     """Contract 3: the kernel's word, the process's own environment, and the container's token."""
     mind = Mind(tmp_path)
     mind.running(A)
-    admission = mind.controller.admit(registration)
+    admission = mind.controller.desk.admit(registration)
     assert isinstance(admission, Refused)
     assert admission.code == code
     assert mind.state(A) == "running"
@@ -246,7 +246,7 @@ def test_a_move_warms_restores_and_lets_go(tmp_path: Path) -> None:
     for name in (A, B):
         mind.command(lambda e, m, name=name: a.EndMove(e, m, 1, name, True))
     assert mind.sent[-1][:2] == (A, "release")
-    mind.controller.launcher_said(A, {"op": "ended", "exit_code": 0, "reason": "released"})
+    mind.controller.desk.launcher_said(A, {"op": "ended", "exit_code": 0, "reason": "released"})
     assert mind.answered().code == "OK"
     assert not Path(folder).exists()
 

@@ -84,7 +84,7 @@ class NodeMachine(RuleBasedStateMachine):
         launcher = self.launchers[name]
         if launcher.is_up:
             launcher.is_up = False
-            self.mind.controller.gone(name)
+            self.mind.controller.desk.gone(name)
 
     @rule(name=names, other=names, gpu=st.integers(0, GPUS - 1))
     def is_switched(self, name: str, other: str, gpu: int) -> None:
@@ -117,7 +117,7 @@ class NodeMachine(RuleBasedStateMachine):
             launcher.gpus = tuple(gpus) if isinstance(gpus, list) else ()
         if launcher.is_up:
             message = {"op": said, "id": values["id"], "code": "NO"}
-            self.mind.controller.launcher_said(name, message)
+            self.mind.controller.desk.launcher_said(name, message)
             self.deliver()
 
     @rule(passed_s=st.sampled_from([0.1, 5.0, 13.0, 200.0]))
@@ -131,8 +131,8 @@ class NodeMachine(RuleBasedStateMachine):
         launcher = self.launchers[name]
         if launcher.is_up and launcher.state == "running":
             launcher.state, launcher.gpus, launcher.is_up = "ended", (), False
-            self.mind.controller.launcher_said(name, {"op": "ended", "exit_code": 0})
-            self.mind.controller.gone(name)
+            self.mind.controller.desk.launcher_said(name, {"op": "ended", "exit_code": 0})
+            self.mind.controller.desk.gone(name)
             self.deliver()
 
     @rule()

@@ -3,6 +3,7 @@ package org.gandiva.yarn.core;
 import java.io.File;
 import java.net.URISyntaxException;
 import java.net.URL;
+import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -38,6 +39,17 @@ public final class ChildEnvironment {
       kept.put("PYTHONPATH", kept.remove(OWN_PYTHON_PATH));
     }
     return kept;
+  }
+
+  /** Returns a process to start: in a folder, with its output in one stream, and nothing else. */
+  public static ProcessBuilder process(List<String> words, Path folder) {
+    ProcessBuilder builder = new ProcessBuilder(words);
+    builder.directory(folder.toFile());
+    builder.redirectErrorStream(true);
+    Map<String, String> environment = builder.environment();
+    environment.clear();
+    environment.putAll(scrubbed(System.getenv()));
+    return builder;
   }
 
   /** Returns the folder of the daemon's files; null where it has none. */

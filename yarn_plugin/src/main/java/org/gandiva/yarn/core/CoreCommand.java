@@ -4,7 +4,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
 import org.gandiva.yarn.GandivaConfiguration;
 
 /** How the managed core is started: command line, environment, folder. The token is in a file. */
@@ -48,13 +47,7 @@ final class CoreCommand implements ChildCommand {
    */
   @Override
   public ProcessBuilder builder(String id) {
-    ProcessBuilder builder = new ProcessBuilder(words(id));
-    builder.directory(folder.toFile());
-    builder.redirectErrorStream(true);
-    Map<String, String> environment = builder.environment();
-    environment.clear();
-    environment.putAll(ChildEnvironment.scrubbed(System.getenv()));
-    return builder;
+    return ChildEnvironment.process(words(id), folder);
   }
 
   List<String> words(String id) {

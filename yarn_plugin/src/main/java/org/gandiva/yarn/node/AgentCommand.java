@@ -5,7 +5,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
-import java.util.Map;
 import org.gandiva.yarn.GandivaConfiguration;
 import org.gandiva.yarn.core.ChildCommand;
 import org.gandiva.yarn.core.ChildEnvironment;
@@ -50,13 +49,7 @@ final class AgentCommand implements ChildCommand {
 
   @Override
   public ProcessBuilder builder(String id) {
-    ProcessBuilder builder = new ProcessBuilder(words());
-    builder.directory(folder.toFile());
-    builder.redirectErrorStream(true);
-    Map<String, String> environment = builder.environment();
-    environment.clear();
-    environment.putAll(ChildEnvironment.scrubbed(System.getenv()));
-    return builder;
+    return ChildEnvironment.process(words(), folder);
   }
 
   List<String> words() {

@@ -1,0 +1,138 @@
+"""One worker inside its container: its command, the tree of processes below, its ranks, and what it can do."""
+
+import signal
+import time
+from typing import Dict, List, Optional
+
+from nodemanager_agent.client.child import Child, with_hook
+from nodemanager_agent.client.processes import Tree
+from nodemanager_agent.client.ranks import Message, Ranks
+
+PROBE_S = 60.0
+"""The ladder is probed within the first minute; who has not joined by then is none of ours (DESIGN §5)."""
+
+
+class Failed(Exception):  # noqa: N818 - it is an answer
+    """Why an order was not carried out; the worker is as it was."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(detail)
+        self.code = code
+        self.detail = detail
+
+
+class Worker:
+    """One worker, its state and what it can do.
+
+    Attributes:
+        state: as in `WorkerState` of the messages between core and agents, and ``saved``: it stands still with its
+            device memory, for a move.
+        reason: why it ended, where that was not the command's own doing.
+    """
+
+    def __init__(self, command: List[str], tree: Tree, ranks: Ranks) -> None:
+        self.state = "waiting"
+        self.reason = ""
+        self.tree = tree
+        self.ranks = ranks
+        self.gpus: List[int] = []
+        self.devices: List[str] = []
+        self.figures: Dict[str, float] = {}
+        self.is_plainly_stopped = False
+        self._command = command
+        self._child: Optional[Child] = None
+        self._started_s = 0.0
+        self._code: Optional[int] = None
+        self._probe = ""
+        self._is_probed = False
+
+    # ------------------------------------------------------------------ what it is
+
+    @property
+    def exit_code(self) -> Optional[int]:
+        """Of the command; None while it runs or has not begun."""
+        if self._code is not None:
+            return self._code
+        return self._child.exit_code if self._child is not None else None
+
+    def standing(self) -> Message:
+        """What a new line to the agent begins with."""
+        return {"state": self.state, "gpus": self.gpus}
+
+    def progress(self) -> Message:
+        """As the wire's ``progress``."""
+        limits = self.ranks.limits()
+        methods = limits.pop("methods")
+        return {
+            **self.ranks.progress(),
+            **limits,
+            **self._method(methods, limits),
+            "state": self.state,
+        }
+
+    def _method(self, methods: List[str], limits: Message) -> Message:
+        """The best rung that works; None before the probe."""
+        if self.ranks.joined:
+            if not methods:
+                return {"method": "none"}
+            return {"method": methods[0] if self._is_probed else None}
+        if self._child is None or not self.is_past_probe():
+            return {"method": None}
+        reason = "no rank joined: a plain stop would keep the device memory"
+        return {"method": "stop", "reason": limits["reason"] or reason}
+
+    def is_past_probe(self) -> bool:
+        """Whether who has not joined by now never will, as far as anyone can say."""
+        return time.monotonic() - self._started_s > PROBE_S
+
+    def probe(self) -> None:
+        """Once all ranks are there, ask them for a boundary: what answers can be stopped there."""
+        if self._is_probed or self.state != "running":
+            return
+        if not self._probe and self.ranks.joined and self.ranks.are_complete():
+            self._probe = self.ranks.ask("probe")
+        if self._probe and self.ranks.have_answered(self._probe):
+            self._is_probed = not self.ranks.answer(self._probe).failures
+
+    # ------------------------------------------------------------------ its processes
+
+    def start(self, environment: Dict[str, str]) -> None:
+        """Start the command; it finds the launcher by the environment.
+
+        Raises:
+            Failed: there is no such command.
+        """
+        try:
+            self._child = Child(self._command, with_hook(environment), self.tree)
+        except OSError as error:
+            self._code, self.reason = 127, str(error)
+            raise Failed("NO_COMMAND", str(error)) from error
+        self._started_s = time.monotonic()
+        self.state = "running"
+
+    def reap(self) -> None:
+        """Collect who ended."""
+        if self._child is not None:
+            self._child.reap()
+
+    def forward(self, number: int) -> None:
+        """A signal to the launcher is meant for the command.
+
+        One that ends a suspended job ends it at once: a handler of its own would see tensors without memory, and might
+        write them over a good checkpoint.
+        """
+        if self._child is None:
+            self._code, self.reason = 128 + number, "signal {}".format(number)
+        elif self.state in ("suspended", "resuming") and number != signal.SIGHUP:
+            self._code, self.reason = 128 + number, "signal {} while suspended".format(number)
+        else:
+            self._child.signal_group(number)
+
+    def release(self) -> None:
+        """End the training processes; the job lives elsewhere."""
+        self._code, self.reason = 0, "released"
+
+    def close(self) -> None:
+        """Leave nothing behind."""
+        if self._child is not None:
+            self._child.end()
