@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -51,11 +51,3 @@ def ratio_interval(
         ratios.append(statistic(left[picks]) / np.where(below > 0, below, np.nan))
     low, high = np.nanpercentile(np.concatenate(ratios), [2.5, 97.5])
     return float(low), float(high)
-
-
-def paired(
-    left: Mapping[str, float], right: Mapping[str, float]
-) -> tuple[list[float], list[float]]:
-    """Values of the keys that both have, in the left one's order."""
-    keys = [key for key in left if key in right]
-    return [left[key] for key in keys], [right[key] for key in keys]

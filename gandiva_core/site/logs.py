@@ -10,11 +10,12 @@ import structlog
 
 
 def logger() -> Any:
-    """A structlog logger, called as `logger().info(text, name=value)`."""
+    """A structlog logger, called as `logger().info(text, name=value)`; a traceback is a value like others."""
     return structlog.wrap_logger(
         structlog.PrintLogger(cast("TextIO", _Stderr())),
         processors=[
             structlog.processors.add_log_level,
+            structlog.processors.format_exc_info,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.JSONRenderer(),
         ],

@@ -21,6 +21,7 @@ from gandiva_core.config.settings import Settings
 from gandiva_core.engine.engine import Engine
 from gandiva_core.messages.operations import METHOD
 from gandiva_core.model.cluster import Cluster
+from gandiva_core.model.errors import InputError
 from gandiva_core.model.units import ServerId
 from gandiva_core.model.view import ClusterView
 from gandiva_core.policies.gandiva import create
@@ -42,7 +43,9 @@ from yarn_plugin.bridge.register import Register
 from yarn_plugin.bridge.translate import Translator
 from yarn_plugin.live.connection import (
     READ_S,
+    GatewayUnreachableError,
     LiveGateway,
+    SupersededError,
     serve,
 )
 from yarn_plugin.live.loop import CoreLoop
@@ -88,12 +91,24 @@ def decide(
     if site.oversubscribes_without_agent:
         log.warning("devices are shared and nothing suspends", key=WITHOUT_AGENT)
     connect = partial(LiveGateway.connect, port, token_file, READ_S)
-    with stopped_by_signals() as stop, opened(site, journal_dir) as loop:
+    with stopped_by_signals() as stop, traced(log), opened(site, journal_dir) as loop:
         if parent is not None:
             parent.tie(stop)
         child_id = "" if parent is None else parent.child_id
         serve(connect, loop.turn, stop, log.info, lost_s_max=lost_s_max, managed=child_id)
         log.info("ended", events=loop.events)
+
+
+@contextmanager
+def traced(log: Any) -> Iterator[None]:
+    """Bugs end the process, and the ResourceManager starts another; where each happened is logged once (case A08)."""
+    try:
+        yield
+    except (InputError, GatewayUnreachableError, SupersededError):
+        raise  # no bug, and told by the command
+    except Exception as error:
+        log.error("a bug ends this core", problem=str(error), exc_info=True)
+        raise
 
 
 def read_site(conf_dir: Path | None) -> Site:

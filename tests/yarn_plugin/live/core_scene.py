@@ -6,6 +6,7 @@ from collections import Counter
 
 from gandiva_core.config.settings import Settings
 from gandiva_core.engine.engine import Engine
+from gandiva_core.messages.policy import Policy
 from gandiva_core.model.job import RESIDENT_PHASES, JobPhase
 from gandiva_core.policies.gandiva import create
 from gandiva_core.runtime.agentless import AgentlessWorld
@@ -22,11 +23,18 @@ from yarn_plugin.live.servers import ServerRules
 class CoreScene:
     """One core process; a new one knows nothing of an older."""
 
-    def __init__(self, rm: ScriptedRm, *, can_suspend: bool = True, now_s: float = 1000.0) -> None:
+    def __init__(
+        self,
+        rm: ScriptedRm,
+        *,
+        can_suspend: bool = True,
+        now_s: float = 1000.0,
+        policy: Policy | None = None,
+    ) -> None:
         self.rm = rm
         self.now_s = now_s
         settings = Settings()
-        self.engine = Engine(create(settings, {}), settings, check="full")
+        self.engine = Engine(policy or create(settings, {}), settings, check="full")
         self.register = Register()
         self.loop = CoreLoop(
             self.engine,
