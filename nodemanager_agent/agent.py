@@ -22,11 +22,12 @@ from nodemanager_agent.devices.nvml import NvmlDevices
 from nodemanager_agent.devices.virtual import Headroom, VirtualDevices
 from nodemanager_agent.health import HealthFile
 from nodemanager_agent.holders import left_behind
-from nodemanager_agent.ports import Ports
+from nodemanager_agent.own_core import DeskWithoutCore, OwnCore
+from nodemanager_agent.ports import CoreLine, Ports
 from nodemanager_agent.processes import is_alive
 from nodemanager_agent.profiler import Profiler, Sample
 from nodemanager_agent.settings import AgentSettings
-from nodemanager_agent.sockets import LauncherSockets
+from nodemanager_agent.sockets import Desk, LauncherSockets
 from nodemanager_agent.state import StateFile
 from nodemanager_agent.transport import CoreStream
 
@@ -47,7 +48,7 @@ class Agent:
         self._devices = open_devices(settings)
         state = StateFile(settings.state_dir)
         self._sockets = LauncherSockets(settings.socket, settings.is_open, self._say)
-        self._stream: CoreStream | None = None
+        self._core: CoreLine | None = None
         self._health = HealthFile(settings.state_dir)
         self._headroom = Headroom(settings.state_dir / "headroom.json")
         ports = Ports(self._sockets, self._report, self._say, time.monotonic, time.time)
@@ -71,13 +72,19 @@ class Agent:
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
-        await self._sockets.start(self.controller.desk)
-        self._stream = CoreStream(self._settings.core, self.controller.hello, self._told, self._say)
+        desk: Desk = self.controller.desk
+        if self._settings.core is None:
+            own = OwnCore(self.controller.hello, self._told)
+            self._core, desk = own, DeskWithoutCore(desk, own)
+        else:
+            address = self._settings.core
+            self._core = CoreStream(address, self.controller.hello, self._told, self._say)
+        await self._sockets.start(desk)
         profiler = Profiler(self._devices, partial(_hand_over, loop, self._sampled))
         profiler.start()
         self._say("info", "ready", node=self._settings.node, socket=str(self._settings.socket))
         parts: list[asyncio.Task[None]] = [
-            asyncio.create_task(part) for part in (self._stream.run(), self._keep_time())
+            asyncio.create_task(part) for part in (self._core.run(), self._keep_time())
         ]
         waiting = asyncio.create_task(_wait(stop))
         try:
@@ -110,8 +117,8 @@ class Agent:
         self.controller.core_said(command)
 
     def _report(self, report: Report) -> None:
-        if self._stream is not None:
-            self._stream.send(report)
+        if self._core is not None:
+            self._core.send(report)
 
     def _sampled(self, sample: Sample) -> None:
         self.controller.sampled(sample)

@@ -17,6 +17,16 @@ class Launchers(Protocol):
         """Tell one; False where it is not there."""
 
 
+class CoreLine(Protocol):
+    """Where the core is heard and told: over the network, or in the agent itself."""
+
+    def send(self, report: Report) -> None:
+        """Tell it."""
+
+    async def run(self) -> None:
+        """Keep it, until cancelled."""
+
+
 class Ports(msgspec.Struct, frozen=True):
     """All of them.
 
@@ -39,6 +49,7 @@ class Registration(msgspec.Struct, frozen=True):
     Attributes:
         pid, uid: of the peer.
         claimed: its container by its own environment; None where that cannot be read.
+        asked: how many devices its container asked for, as it says; only an agent without a core believes it.
     """
 
     container_id: str
@@ -50,6 +61,7 @@ class Registration(msgspec.Struct, frozen=True):
     state: str = "waiting"
     gpus: tuple[int, ...] = ()
     role: str = "launcher"
+    asked: int | None = None
 
 
 class Admitted(msgspec.Struct, frozen=True):

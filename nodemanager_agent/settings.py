@@ -29,6 +29,7 @@ class AgentSettings(msgspec.Struct, frozen=True):
 
     Attributes:
         node: the NodeManager's id, host:port.
+        core: None for an agent that has none.
         is_open: launchers of other users may dial the socket.
         allowed: numbers of the devices that may be given away; None for all.
         virtual_gpus: so many virtual devices; 0 for real ones.
@@ -36,7 +37,7 @@ class AgentSettings(msgspec.Struct, frozen=True):
     """
 
     node: str
-    core: CoreAddress
+    core: CoreAddress | None
     socket: Path
     state_dir: Path
     ram_dir: Path
@@ -67,7 +68,9 @@ def read(arguments: Sequence[str]) -> AgentSettings:
         unhooked_after_s = _whole(site, "agent.unhooked-after-ms") / 1000
     return AgentSettings(
         node=flags.node or _node_of(site),
-        core=_core_of(flags, site),
+        core=None
+        if flags.without_core or _is_on(site, "agent.without-core")
+        else _core_of(flags, site),
         socket=flags.socket or Path(_own(site, "agent.socket")),
         state_dir=flags.state_dir or Path(_own(site, "agent.state-dir")),
         ram_dir=flags.ram_dir,
@@ -105,6 +108,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--node", metavar="HOST:PORT", help="the NodeManager's id, as the ResourceManager has it")
     add("--core", metavar="HOST:PORT", help="where the core listens for agents")
+    add("--without-core", action="store_true", help="devices to whoever comes, as they are free")
     add("--conf-dir", type=Path, help="the NodeManager's configuration folder")
     add("--token-file", type=Path, help="file of mode 0600 with the agents' secret")
     add("--tls-certificate", type=Path, help="PEM certificate of this host")

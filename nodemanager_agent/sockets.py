@@ -56,6 +56,7 @@ class _Told(msgspec.Struct, frozen=True):
     token: str | None = None
     state: str = "waiting"
     gpus: tuple[int, ...] = ()
+    asked: int | None = None
 
 
 class LauncherSockets:
@@ -242,6 +243,7 @@ def _registration(message: dict[str, Any], writer: asyncio.StreamWriter) -> Regi
         told.state,
         told.gpus,
         told.role,
+        told.asked,
     )
 
 

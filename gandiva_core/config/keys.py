@@ -287,6 +287,13 @@ KEYS: tuple[Key, ...] = (
         reader=Reader.AGENT,
     ),
     Key(
+        name=PREFIX + "agent.without-core",
+        unit=Unit.FLAG,
+        default="false",
+        reason="No core: containers get the first free devices as they come up, until they end. For a stock arm.",
+        reader=Reader.AGENT,
+    ),
+    Key(
         name=PREFIX + "agent.unhooked-after-ms",
         unit=Unit.MILLISECONDS,
         default="30000",

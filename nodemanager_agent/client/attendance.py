@@ -5,7 +5,7 @@ import time
 from typing import Any, Callable, Dict, List, Optional
 
 from nodemanager_agent.client.child import say
-from nodemanager_agent.client.wire import CONTAINER_ID, Line, WireError, start_ticks
+from nodemanager_agent.client.wire import ASKED_GPUS, CONTAINER_ID, Line, WireError, start_ticks
 
 VERSION = "1"
 _FIRST_S = 0.2
@@ -90,6 +90,7 @@ class Attendance:
             start_ticks=start_ticks(os.getpid()),
             role=self._role,
             version=VERSION,
+            asked=_asked(),
             **token,
             **self._state(),
         )
@@ -118,3 +119,9 @@ class Attendance:
         self._is_welcome = False
         self._due_s = time.monotonic() + self._wait_s
         self._wait_s = min(_LAST_S, self._wait_s * 2)
+
+
+def _asked() -> Optional[int]:
+    """How many devices this container asked for; None where nobody said."""
+    text = os.environ.get(ASKED_GPUS, "")
+    return int(text) if text.isdecimal() else None

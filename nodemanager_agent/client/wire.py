@@ -4,8 +4,9 @@ Each line is one object with ``op``; what is answered has ``id``, drawn by who a
 
 Agent's socket (``GANDIVA_AGENT_SOCKET``); `L` launcher, or a lone rank whose command is not ours; `A` agent::
 
-    L register  {container_id, pid, start_ticks, role: "launcher" | "rank", version, token?, state, gpus}
-                                                     token: of an earlier one; state: as in `WorkerState`, or saved
+    L register  {container_id, pid, start_ticks, role: "launcher" | "rank", version, token?, state, gpus, asked}
+                                                     token: of an earlier one; state: as in `WorkerState`, or saved;
+                                                     asked: devices of its container (``GANDIVA_GPUS``), null: not known
     A welcome   {token, never: [...]}                or  refused {code, detail}, and the line is closed
     A start     {id, gpus, uuids, environment}       first devices: start the training process
     A suspend   {id, limit_s, may_stop?}             all ranks, at the same mini-batch boundary; may_stop: where no rank
@@ -49,6 +50,8 @@ LINE_BYTES_MAX = 1 << 20
 AGENT_SOCKET = "GANDIVA_AGENT_SOCKET"
 LAUNCHER_SOCKET = "GANDIVA_LAUNCHER_SOCKET"
 CONTAINER_ID = "CONTAINER_ID"
+ASKED_GPUS = "GANDIVA_GPUS"
+"""Set by the master: how many devices a container asked for."""
 
 
 class WireError(Exception):

@@ -55,13 +55,18 @@ class Node:
         self.agent.kill()
         self.agent.wait()
 
-    def launch(self, name: str, *command: str) -> subprocess.Popen[bytes]:
-        """A container's launcher with a quick stand-in for training, or with a command."""
+    def launch(self, name: str, *command: str, asked: int | None = None) -> subprocess.Popen[bytes]:
+        """A container's launcher with a quick stand-in for training, or with a command.
+
+        Args:
+            asked: devices, where its environment says so.
+        """
+        told = {} if asked is None else {"GANDIVA_GPUS": str(asked)}
         words = command or (sys.executable, COUNTING, "well", "100000", "1")
         with (self.folder / f"{name}.log").open("wb") as log:
             job = subprocess.Popen(
                 [sys.executable, "-m", "nodemanager_agent.client.launch", "--", *words],
-                env=job_environment(GANDIVA_AGENT_SOCKET=self.socket, CONTAINER_ID=name),
+                env=job_environment(GANDIVA_AGENT_SOCKET=self.socket, CONTAINER_ID=name, **told),
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,

@@ -142,7 +142,9 @@ def test_a_secret_never_crosses_a_network_in_the_clear(tmp_path: Path, tls: list
     words = ["--node", "n:1", "--core", "10.0.0.1:7000", "--token-file", str(tmp_path / "token")]
     words += [word for name in tls for word in (f"--tls-{name}", str(tmp_path / name))]
     if len(tls) == 3:
-        assert read(words).core.credentials.token == "t"
+        core = read(words).core
+        assert core is not None
+        assert core.credentials.token == "t"
         return
     told = "--core: .*10.0.0.1 without TLS" if not tls else "--tls-certificate: .*not set"
     with pytest.raises(InputError, match=told):
@@ -169,6 +171,7 @@ def test_settings_are_the_nodes_own_files_under_its_flags(tmp_path: Path) -> Non
     )
     (tmp_path / "yarn-site.xml").write_text(f"<configuration>{lines}</configuration>")
     settings = read(["--conf-dir", str(tmp_path), "--virtual-gpus", "5"])
+    assert settings.core is not None
     assert (settings.node, settings.core.port) == ("worker-7:45454", 7000)
     assert (settings.allowed, settings.virtual_gpus) == ((0, 2), 5)
     assert settings.virtual_step_s == pytest.approx(0.25)

@@ -76,7 +76,7 @@ def bring_up(
         bool,
         typer.Option(
             "--agents/--no-agents",
-            help="An agent beside each node, with a virtual device for each of its GPUs; gandiva only.",
+            help="An agent beside each node, with a virtual device for each of its GPUs.",
         ),
     ] = False,
     settings: Annotated[
@@ -87,8 +87,6 @@ def bring_up(
     """Start the cluster, or what is missing of it. Called again, it changes nothing."""
     from yarn_plugin.cluster import lifecycle
 
-    if agents and scheduler is not Scheduler.GANDIVA:
-        raise InputError("--agents", "with the stock scheduler", "--scheduler gandiva")
     properties = properties_of(settings or [])
     plan = Plan(nodes, gpus, str(scheduler), height_max, properties, agents)
     folder = StateFolder(state_dir or default_folder())

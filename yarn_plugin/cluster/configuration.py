@@ -82,9 +82,11 @@ def scheduler_properties(folder: StateFolder, cluster: Cluster) -> dict[str, str
 
 def _usual(folder: StateFolder, cluster: Cluster) -> dict[str, str]:
     """Keys of Gandiva that `--set` can change."""
+    devices = _devices(cluster.plan) if cluster.plan.agents else {}
     if cluster.plan.scheduler != GANDIVA:
-        return {}
+        return devices
     return {
+        **devices,
         "yarn.scheduler.gandiva.mode": "full",
         MANAGED: "true",
         "yarn.scheduler.gandiva.core.python": sys.executable,
@@ -101,7 +103,14 @@ def _agents(folder: StateFolder, cluster: Cluster) -> dict[str, str]:
         "yarn.scheduler.gandiva.agents.address": RM_HOST,
         "yarn.scheduler.gandiva.agents.token-file": str(folder.agents_token),
         "yarn.scheduler.gandiva.operations.token-file": str(folder.operations_token),
-        "yarn.scheduler.gandiva.agent.virtual-gpus": str(cluster.plan.gpus),
+    }
+
+
+def _devices(plan: Plan) -> dict[str, str]:
+    """Of agents; under the stock scheduler nobody tells them who shall have which."""
+    return {
+        "yarn.scheduler.gandiva.agent.virtual-gpus": str(plan.gpus),
+        "yarn.scheduler.gandiva.agent.without-core": str(plan.scheduler != GANDIVA).lower(),
     }
 
 

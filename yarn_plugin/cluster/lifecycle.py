@@ -100,9 +100,10 @@ def _chosen(folder: StateFolder, plan: Plan, jars: str) -> Cluster:
         jars = daemons.with_copy(folder, jars)
         if plan.scheduler == GANDIVA and not is_managed(plan):
             write_token(folder.token)
-        if plan.agents:
+        if plan.agents and plan.scheduler == GANDIVA:
             write_token(folder.agents_token)
             write_token(folder.operations_token)
+        if plan.agents:
             sockets_of(cluster).mkdir(mode=0o755, parents=True, exist_ok=True)
         write_all(folder, cluster, jars)
         folder.yarn.write_text(daemons.yarn_script(folder, jars), encoding="utf-8")

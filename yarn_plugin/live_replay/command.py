@@ -69,11 +69,12 @@ def live_replay(
         "notes": list(notes),
     }
     out.mkdir(parents=True, exist_ok=True)
+    say = Progress()
     played: list[ArmRun] = []
     is_interrupted = False
     try:
         for name in names:
-            played += [run_arm(name, planned, setting, out, _say)]
+            played += [run_arm(name, planned, setting, out, say)]
     except KeyboardInterrupt:
         is_interrupted = True
         complain(
@@ -97,13 +98,15 @@ def live_replay(
         raise typer.Exit(ExitCode.CHECK_FAILED)
 
 
-_last = ""
+class Progress:
+    """Says on stderr how far it is, a line when something changed."""
 
+    def __init__(self) -> None:
+        self._said = ""
 
-def _say(text: str) -> None:
-    """Progress goes to stderr, a line when something changed."""
-    global _last  # noqa: PLW0603 - what was said last
-    if text != _last:
-        _last = text
-        sys.stderr.write(f"{text}\n")
-        sys.stderr.flush()
+    def __call__(self, text: str) -> None:
+        """Say it, unless it was the last thing said."""
+        if text != self._said:
+            self._said = text
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()

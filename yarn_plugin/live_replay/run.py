@@ -68,13 +68,11 @@ def run_arm(arm: str, jobs: Sequence[LiveJob], setting: Setting, out: Path, say:
 
 @contextmanager
 def cluster_of(arm: str, setting: Setting, folder: StateFolder, say: Say) -> Iterator[Cluster]:
-    """The arm's cluster; only the scheduler differs, and who carries out what it decides."""
+    """The arm's cluster; only the scheduler differs, and with it who tells the agents what to do."""
     properties = {"yarn.scheduler.capacity.maximum-am-resource-percent": "0.9"}
     if arm == GANDIVA:
         properties["yarn.scheduler.gandiva.quantum-ms"] = str(setting.quantum_ms)
-    plan = Plan(
-        setting.nodes, setting.gpus, arm, setting.height_max, properties, agents=arm == GANDIVA
-    )
+    plan = Plan(setting.nodes, setting.gpus, arm, setting.height_max, properties, agents=True)
     lifecycle.down(folder, say)
     try:
         yield lifecycle.up(folder, plan, say)

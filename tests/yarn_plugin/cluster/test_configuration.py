@@ -70,6 +70,27 @@ def test_the_mode_is_full_unless_it_is_set(tmp_path: Path) -> None:
     assert values(folder.conf)[key] == "observe"
 
 
+def test_both_arms_have_the_same_agents_and_only_one_of_them_a_core(tmp_path: Path) -> None:
+    """C-8, docs/LIVE.md: what differs between the arms of an A/B is who schedules, with the keys that only it reads."""
+    found = []
+    for scheduler in ("capacity", "gandiva"):
+        folder = StateFolder(tmp_path / scheduler)
+        cluster = addressed(Plan(1, 4, scheduler, 2, agents=True))
+        write_all(folder, cluster, "/jars/a.jar")
+        found.append(set(values(node_conf(folder, cluster.nodes[0])).items()))
+    own = re.compile(r"yarn\.scheduler\.gandiva\.|yarn\.resourcemanager\.scheduler\.class$")
+    prefix = "yarn.scheduler.gandiva.agent."
+    stock, gandiva = ({each for each in items if own.match(each[0])} for items in found)
+    assert {key for key, _ in stock ^ gandiva if key.startswith(prefix)} == {
+        f"{prefix}without-core"
+    }
+    assert (f"{prefix}virtual-gpus", "4") in stock & gandiva
+    assert (f"{prefix}without-core", "true") in stock
+    # Beside those only what every cluster has for itself: ports, sockets, folders, its id.
+    rest = [{key for key, _ in items if not own.match(key)} for items in found]
+    assert rest[0] == rest[1]
+
+
 def test_a_container_can_be_found_by_the_id_of_its_cluster(tmp_path: Path) -> None:
     """A supervised node that is stopped leaves its containers alone; `down` has to end them itself."""
     folder, cluster = written(tmp_path, "gandiva")
