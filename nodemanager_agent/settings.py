@@ -66,11 +66,10 @@ def read(arguments: Sequence[str]) -> AgentSettings:
     unhooked_after_s = flags.unhooked_after_s
     if unhooked_after_s is None:
         unhooked_after_s = _whole(site, "agent.unhooked-after-ms") / 1000
+    is_alone = flags.without_core or site.flag(PREFIX + "agent.without-core", False)
     return AgentSettings(
         node=flags.node or _node_of(site),
-        core=None
-        if flags.without_core or _is_on(site, "agent.without-core")
-        else _core_of(flags, site),
+        core=None if is_alone else _core_of(flags, site),
         socket=flags.socket or Path(_own(site, "agent.socket")),
         state_dir=flags.state_dir or Path(_own(site, "agent.state-dir")),
         ram_dir=flags.ram_dir,
