@@ -137,7 +137,10 @@ def open_devices(settings: AgentSettings) -> Devices:
     if not settings.virtual_gpus:
         return NvmlDevices(settings.allowed)
     return VirtualDevices(
-        settings.virtual_gpus, settings.virtual_memory_mib, settings.virtual_step_s
+        settings.virtual_gpus,
+        settings.virtual_memory_mib,
+        settings.virtual_step_s,
+        (settings.socket, 0o666 if settings.is_open else 0o600),
     )
 
 

@@ -24,6 +24,8 @@ class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
         user: whose it is; empty is nobody known.
         with_other_users: its queue allows it on a device with somebody else's.
         memory_peak_mib: device memory on each device; None is not known.
+        uid: of its processes; -1 is not known.
+        is_exclusive: its owner or its queue forbids to pack it.
     """
 
     container_id: str
@@ -33,13 +35,15 @@ class Claim(msgspec.Struct, frozen=True, omit_defaults=True):
     user: str = ""
     with_other_users: bool = False
     memory_peak_mib: int | None = None
+    uid: int = -1
+    is_exclusive: bool = False
 
 
 class Obstacle(msgspec.Struct, frozen=True):
     """Why a claim cannot be had.
 
     Attributes:
-        code: GPUS, DEVICE_LOST, DEVICE_BUSY, USERS or MEMORY.
+        code: GPUS, DEVICE_LOST, DEVICE_BUSY, FORBIDDEN, USERS or MEMORY.
         holders: containers that would have to let go first; empty where that would not help.
     """
 
@@ -126,8 +130,9 @@ class Binding:
         if unaware:
             return Obstacle("DEVICE_BUSY", f"device {gpu} is held by {min(unaware)}", unaware)
         for other in others:
-            if not _may_meet(claim, other):
-                return Obstacle("USERS", f"device {gpu} is held by another user's worker")
+            refusal = _packing_obstacle(gpu, claim, other)
+            if refusal is not None:
+                return refusal
         return self._memory_obstacle(gpu, [claim, *others]) if others else None
 
     def _memory_obstacle(self, gpu: int, claims: Iterable[Claim]) -> Obstacle | None:
@@ -148,7 +153,22 @@ def _know(claim: Claim, holder: Claim) -> bool:
     return holder.container_id in claim.packed_with
 
 
+def _packing_obstacle(gpu: int, claim: Claim, other: Claim) -> Obstacle | None:
+    """Why two who know of each other do not share a device all the same."""
+    exclusive = next((each.container_id for each in (claim, other) if each.is_exclusive), None)
+    if exclusive is not None:
+        return Obstacle("FORBIDDEN", f"the owner or the queue of {exclusive} forbids to pack it")
+    if not _may_meet(claim, other):
+        return Obstacle("USERS", f"device {gpu} is held by another user's worker")
+    if set(claim.gpus) != set(other.gpus):
+        detail = f"{other.container_id} has devices {list(other.gpus)}: all are shared, or none"
+        return Obstacle("GPUS", detail)
+    return None
+
+
 def _may_meet(one: Claim, other: Claim) -> bool:
-    if one.user and one.user == other.user:
+    """One user by the core's word, and by the kernel's where it is known; or both queues allow others."""
+    if one.with_other_users and other.with_other_users:
         return True
-    return one.with_other_users and other.with_other_users
+    are_same_uid = -1 in (one.uid, other.uid) or one.uid == other.uid
+    return bool(one.user) and one.user == other.user and are_same_uid

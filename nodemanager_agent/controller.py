@@ -263,7 +263,9 @@ class Controller:
                 worker.host_memory_mib = seen.host_memory_mib
                 worker.minibatch_s_seen = seen.minibatch_s
                 worker.utilisation_ratio = self.inventory.utilisation_ratio(
-                    self.binding.held_by(worker.container_id), seen.cpu_ratio
+                    self.binding.held_by(worker.container_id),
+                    worker.progress.utilisation_ratio,
+                    seen.cpu_ratio,
                 )
             self._look_for_hook(worker, seen is not None, now_s)
 

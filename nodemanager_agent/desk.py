@@ -116,6 +116,8 @@ class LauncherDesk:
             self._orders.told_state(worker, told.state)
             if not self._moves.is_moving_here(worker.container_id):
                 self._believe(worker, told.state)
+        if worker.state is WorkerState.RUNNING:
+            worker.pace.note(self._company(worker), told.minibatches, told.minibatch_s)
         if (before.method, before.can_pack, before.can_move, before.can_resize) != (
             told.method,
             told.can_pack,
@@ -123,6 +125,16 @@ class LauncherDesk:
             told.can_resize,
         ):
             self._changed()
+
+    def _company(self, worker: Worker) -> frozenset[str]:
+        """Who runs on its devices with it."""
+        held = self._binding.held_by(worker.container_id)
+        holders = {claim.container_id for gpu in held for claim in self._binding.holders(gpu)}
+        others = holders - {worker.container_id}
+        running = (self._roster.workers.get(each) for each in others)
+        return frozenset(
+            w.container_id for w in running if w is not None and w.state is WorkerState.RUNNING
+        )
 
     def end(self, worker: Worker, exit_code: int | None, reason: str) -> None:
         """It ended; its devices are looked at before anybody has them."""

@@ -51,13 +51,17 @@ class Inventory:
         """As the core hears of them."""
         return tuple(self._marked(device) for device in self._measured)
 
-    def utilisation_ratio(self, gpus: tuple[int, ...], cpu_ratio: float | None) -> float | None:
-        """Of these, by the driver; a virtual one is as busy as its process."""
+    def utilisation_ratio(
+        self, gpus: tuple[int, ...], told_ratio: float | None, cpu_ratio: float | None
+    ) -> float | None:
+        """Of these, by the driver; a virtual one's by what its worker's client told, or as busy as its process."""
         mine = [device for device in self._measured if device.index in gpus]
         ratios = [d.utilisation_ratio for d in mine if d.utilisation_ratio is not None]
         if ratios:
             return sum(ratios) / len(ratios)
-        return cpu_ratio if mine and all(device.is_virtual for device in mine) else None
+        if not mine or not all(device.is_virtual for device in mine):
+            return None
+        return cpu_ratio if told_ratio is None else told_ratio
 
     def _tell(self, gpu: int, reason: str) -> None:
         self._binding.close(gpu, reason)

@@ -152,6 +152,8 @@ class Switching:
             "" if expected is None else expected.user,
             False if expected is None else expected.with_other_users,
             None if peak_mib is None else round(peak_mib),
+            worker.uid,
+            worker.forbids("pack"),
         )
 
     def advance(self) -> None:

@@ -11,6 +11,7 @@ import msgspec
 
 from gandiva_core.messages.agents import Expected, Method, WorkerReport, WorkerState
 from nodemanager_agent.lifecycle import Stimulus, follow, is_allowed
+from nodemanager_agent.pace import Pace
 
 _ALARM_AFTER = 3
 
@@ -70,6 +71,7 @@ class Progress(msgspec.Struct, frozen=True):
     memory_mib: float | None = None
     memory_peak_mib: float | None = None
     memory_min_mib: float | None = None
+    utilisation_ratio: float | None = None
 
 
 @dataclass(slots=True)
@@ -84,6 +86,7 @@ class Worker:
         late: op of orders that were given up, by id: their answers may still come.
         suspend_failures: in a row.
         seen_at_s: when a process of an unregistered container was first seen; monotonic.
+        pace: its mini-batch times alone and packed.
         utilisation_ratio, minibatch_s_seen: measured from outside.
     """
 
@@ -96,6 +99,7 @@ class Worker:
     token: str = ""
     is_connected: bool = False
     progress: Progress = field(default_factory=Progress)
+    pace: Pace = field(default_factory=Pace)
     ordered: Order | None = None
     queued: deque[Order] = field(default_factory=deque)
     late: dict[str, str] = field(default_factory=dict)
@@ -146,6 +150,9 @@ class Worker:
             _whole(told.memory_peak_mib),
             _whole(told.memory_min_mib),
             self.host_memory_mib,
+            tuple(sorted(self.pace.company)) if self.state is WorkerState.RUNNING else (),
+            self.pace.alone_s,
+            self.pace.packed_s,
         )
 
     def _is_unable(self) -> bool:

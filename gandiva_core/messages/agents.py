@@ -86,6 +86,9 @@ class WorkerReport(msgspec.Struct, frozen=True, omit_defaults=True):
         minibatches: mini-batches done, over all its lives here.
         minibatch_s: median of the last cycles (G-51).
         memory_mib: device memory in use now; peak and minimum over the last cycles (G-41).
+        packed_with: containers that run on its devices with it.
+        minibatch_alone_s: as it last was without anybody beside it (G-52).
+        minibatch_packed_s: beside those of `packed_with`, once measured (G-53).
     """
 
     container_id: str
@@ -103,6 +106,9 @@ class WorkerReport(msgspec.Struct, frozen=True, omit_defaults=True):
     memory_peak_mib: int | None = None
     memory_min_mib: int | None = None
     host_memory_mib: int | None = None
+    packed_with: tuple[str, ...] = ()
+    minibatch_alone_s: float | None = None
+    minibatch_packed_s: float | None = None
 
 
 class AgentHello(_Message, frozen=True, tag=True):
@@ -253,7 +259,10 @@ class RunWorker(msgspec.Struct, frozen=True, array_like=True):
     """A worker and the devices it shall have.
 
     Attributes:
-        packed_with: container ids that run on the same devices at the same time (G-56); empty for exclusive.
+        packed_with: all container ids that run on the same devices at the same time (G-56); empty for exclusive.
+            An agent refuses by name what must not be: DEVICE_BUSY (somebody holds one who is not named), USERS,
+            FORBIDDEN (an owner or a queue forbids to pack), GPUS (not all devices the same), MEMORY (peaks do not fit,
+            or one is not known).
     """
 
     container_id: str

@@ -136,6 +136,7 @@ class AgentPeer:
             memory_mib=used,
             memory_peak_mib=peak,
             memory_min_mib=minimum,
+            utilisation_ratio=ring.utilisation_ratio if ring is not None else None,
             ranks=1,
             method=methods[0],
             state=state,

@@ -16,9 +16,7 @@ from nodemanager_agent.client.continuity import Fingerprint
 from nodemanager_agent.client.framework import Figures, Framework, Limits, Message, Refusal
 from nodemanager_agent.client.ring import RingReader, StepRing
 from nodemanager_agent.client.signals import DeferredSignals
-
-VIRTUAL_STEP_S = "GANDIVA_VIRTUAL_STEP_S"
-"""Environment: a mini-batch takes no less than this, so that many jobs share few cores as they would devices (C-8)."""
+from nodemanager_agent.client.virtual_device import Turns, VirtualDevice
 
 _LOOK_S = 1.0
 """Between two looks at device memory."""
@@ -51,8 +49,7 @@ class Rank:
         self._order: Optional[Message] = None
         self._limits: Optional[Limits] = None
         self._looked_s = 0.0
-        self._ended_s = time.monotonic()
-        self._step_s = _step_s()
+        self._device = VirtualDevice(os.environ)
 
     # ------------------------------------------------------------------ for hooks
 
@@ -158,38 +155,43 @@ class Rank:
             self.join()
         now_s = time.monotonic()
         self.minibatches = self._ring.step(now_s) if self._ring else self.minibatches + 1
+        turns = self._device.done(now_s)
         self._look(now_s)
         self._attend()
-        due_s = self._ended_s + self._step_s
         if self.framework.agree(self._order is not None):
-            due_s += self._hold()
-        self._pace(due_s)
-        self._ended_s = time.monotonic()
+            turns.put_off(self._hold(), self._device)
+        self._pace(turns)
+        self._device.begin()
 
     def _look(self, now_s: float) -> None:
         if self._peer is None or now_s - self._looked_s < _LOOK_S:
             return
         self._looked_s = now_s
         memory = self.framework.memory()
-        if memory is not None and self._ring:
-            self._ring.remember(memory)
+        if self._ring:
+            self._ring.note_use(self._device.utilisation_ratio)
+            if memory is not None:
+                self._ring.remember(memory)
         if self.framework.limits() != self._limits:
             self.join()
         self._peer.report("running", self._reader)
 
-    def _pace(self, due_s: float) -> None:
-        """Sleep out a virtual device's step; a rank that is alone stops meanwhile, and sleeps the rest after."""
+    def _pace(self, turns: Turns) -> None:
+        """Sleep out a virtual device's share; a rank that is alone stops meanwhile, and sleeps the rest after."""
         while True:
-            left_s = due_s - time.monotonic()
-            if left_s <= 0:
+            now_s = time.monotonic()
+            due_s = turns.next_due_s(now_s)
+            if due_s is None:
                 return
-            if self._peer is None or self.framework.world_size > 1:
-                time.sleep(left_s)
+            if due_s <= now_s:
                 continue
-            self._peer.wait(left_s)
+            if self._peer is None or self.framework.world_size > 1:
+                time.sleep(due_s - now_s)
+                continue
+            self._peer.wait(due_s - now_s)
             self._attend()
             if self._order is not None:
-                due_s += self._hold()
+                turns.put_off(self._hold(), self._device)
 
     def _attend(self) -> None:
         self._fetch()
@@ -316,7 +318,8 @@ class Rank:
     def _go_on(self, message: Optional[Message], is_offloaded: bool) -> bool:
         if message is not None:
             _adopt(message.get("environment") or {})
-            self._step_s = _step_s()
+            self._device.close()
+            self._device = VirtualDevice(os.environ)
         try:
             figures = self.framework.reload() if is_offloaded else {}
         except Refusal as refusal:
@@ -361,13 +364,6 @@ def _adopt(environment: Dict[str, str]) -> None:
     for name, value in environment.items():
         if name.startswith("GANDIVA_"):
             os.environ[name] = str(value)
-
-
-def _step_s() -> float:
-    try:
-        return float(os.environ.get(VIRTUAL_STEP_S) or 0)
-    except ValueError:
-        return 0.0
 
 
 def _complain(text: str) -> None:

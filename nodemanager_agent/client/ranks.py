@@ -174,6 +174,8 @@ class Ranks:
             self._last_minibatch_s = max(known)
         memory = [each.memory for each in rings]
         known_memory = [each for each in memory if each is not None]
+        uses = [each.utilisation_ratio for each in rings]
+        known_uses = [each for each in uses if each is not None]
         sums: List[Optional[int]] = [None, None, None]
         if known_memory:
             sums = [sum(each[part] for each in known_memory) // _MIB for part in range(3)]
@@ -183,6 +185,7 @@ class Ranks:
             "memory_mib": sums[0],
             "memory_peak_mib": sums[1],
             "memory_min_mib": sums[2],
+            "utilisation_ratio": sum(known_uses) / len(known_uses) if known_uses else None,
             "ranks": len(self.joined),
             **self._report,
         }

@@ -1,8 +1,9 @@
 """The step ring: a small mmap file in which a rank writes its mini-batches, for others to read without asking.
 
 Layout, little endian: ``magic, slots, minibatches, memory, memory peak, memory min`` (u64, memory in bytes, 0 for not
-known), then slots of ``number u64, at_s f64 (CLOCK_MONOTONIC), gap u64``. The slot is written before the count, so a
-reader never takes a slot that is not whole; one overwritten while it reads does not carry the number it looks for.
+known), ``utilisation`` (f64, below 0 for not known), then slots of ``number u64, at_s f64 (CLOCK_MONOTONIC), gap u64``.
+The slot is written before the count, so a reader never takes a slot that is not whole; one overwritten while it reads
+does not carry the number it looks for.
 """
 
 import mmap
@@ -12,13 +13,13 @@ import struct
 import time
 from typing import List, NamedTuple, Optional, Tuple
 
-MAGIC = 0x474E445652494E47
+MAGIC = 0x474E445652494E48
 SLOTS = 64
 CYCLES = 10
 """Cycles of the median, and how many are dropped after an event (SPEC G-51)."""
 DROPPED = 2
 
-_HEAD = struct.Struct("<QQQQQQ")
+_HEAD = struct.Struct("<QQQQQQd")
 _SLOT = struct.Struct("<QdQ")
 _BYTES = _HEAD.size + SLOTS * _SLOT.size
 
@@ -48,7 +49,7 @@ class StepRing:
             self._map = mmap.mmap(file, _BYTES)
         finally:
             os.close(file)
-        _HEAD.pack_into(self._map, 0, MAGIC, SLOTS, 0, 0, 0, 0)
+        _HEAD.pack_into(self._map, 0, MAGIC, SLOTS, 0, 0, 0, 0, -1.0)
 
     def step(self, at_s: float) -> int:
         """One more mini-batch is done; how many that makes."""
@@ -68,6 +69,12 @@ class StepRing:
     def remember(self, memory: Memory) -> None:
         """Device memory as it is now."""
         struct.pack_into("<QQQ", self._map, 24, *memory)
+
+    def note_use(self, utilisation_ratio: Optional[float]) -> None:
+        """How much of its mini-batches is computed on the device; None for not known."""
+        struct.pack_into(
+            "<d", self._map, 48, -1.0 if utilisation_ratio is None else utilisation_ratio
+        )
 
     def gap(self) -> None:
         """A suspend, move or resize lies between the last mini-batch and the next: that cycle counts for nothing."""
@@ -100,6 +107,12 @@ class RingReader:
         """Device memory; None where the rank has not looked yet."""
         memory = Memory(*_HEAD.unpack_from(self._map, 0)[3:6])
         return memory if any(memory) else None
+
+    @property
+    def utilisation_ratio(self) -> Optional[float]:
+        """As `StepRing.note_use`."""
+        ratio = float(_HEAD.unpack_from(self._map, 0)[6])
+        return ratio if ratio >= 0 else None
 
     def minibatch_s(self) -> Optional[float]:
         """Median of the last ten cycles, two dropped after a start or a suspend (G-51); None while there is none."""

@@ -18,8 +18,8 @@ Agent's socket (``GANDIVA_AGENT_SOCKET``); `L` launcher, or a lone rank whose co
     A release   {id}                                 the state is confirmed elsewhere: end the training process, quietly
     L done      {id, at_s, figures: {name: number}, minibatches}
     L failed    {id, code, detail}                   the ranks go on as they were
-    L progress  {minibatches, minibatch_s, memory_mib, memory_peak_mib, memory_min_mib, ranks, method,
-                 can_pack, can_move, can_resize, reason,
+    L progress  {minibatches, minibatch_s, memory_mib, memory_peak_mib, memory_min_mib,
+                 utilisation_ratio, ranks, method, can_pack, can_move, can_resize, reason,
                  step?, metric?}                  about once a second, and at once after a change; step, metric: as in
                                                   the last report of a rank
     L continuity {after, is_same, minibatches, detail}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
 import pytest
 
 from nodemanager_agent.binding import Binding, Claim
@@ -110,3 +113,26 @@ def test_a_closed_device_is_given_to_nobody_and_its_holder_keeps_it() -> None:
     assert code(ledger, claim("two", 0)) == "DEVICE_LOST"
     ledger.open(0)
     assert code(ledger, claim("two", 0)) == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"uid": 1000}, ""),
+        ({"uid": 1001}, "USERS"),
+        ({"uid": 1001, "with_other_users": True}, ""),
+        ({"is_exclusive": True}, "FORBIDDEN"),
+        ({"gpus": (0,), "asked": 1}, "GPUS"),
+    ],
+)
+def test_what_the_order_packs_and_must_not_be(change: dict[str, Any], expected: str) -> None:
+    """G-56: the kernel's word for whose processes they are counts too; an owner's limit; the same devices for all."""
+    ledger = binding()
+    both = {"with_other_users": True} if "with_other_users" in change else {}
+    holder = msgspec.structs.replace(claim("one", 0, 1, memory_mib=100), uid=1000, **both)
+    wanted = claim("two", 0, 1, memory_mib=100, packed_with=("one",))
+    ledger.take(holder)
+    assert code(ledger, wanted) == ""  # its processes have not come up
+    assert code(ledger, msgspec.structs.replace(wanted, **change)) == expected
+    ledger.take(msgspec.structs.replace(holder, is_exclusive="is_exclusive" in change))
+    assert code(ledger, msgspec.structs.replace(wanted, **change)) == expected

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gandiva_core.messages import agents as a
+from gandiva_core.model.errors import InputError
 from nodemanager_agent.answers import Answers
 from nodemanager_agent.devices.virtual import Headroom, VirtualDevices
 from nodemanager_agent.health import HealthFile, line
@@ -136,3 +137,18 @@ def test_a_virtual_device_shows_no_real_one_and_paces_steps() -> None:
         "CUDA_VISIBLE_DEVICES": "", "GANDIVA_VIRTUAL_STEP_S": "0.25",
     }  # fmt: skip
     assert devices.environment([]) == {"CUDA_VISIBLE_DEVICES": ""}
+
+
+def test_a_virtual_devices_book_outlives_its_agent(tmp_path: Path) -> None:
+    """C-8, E6: jobs that run share it by a file, which an agent started again takes over as it is."""
+    books = (tmp_path / "agent.sock", 0o600)
+    two = VirtualDevices(2, books=books).environment([0, 1])["GANDIVA_VIRTUAL_DEVICES"].split(":")
+    assert [Path(each).name for each in two] == ["agent.sock.device-0", "agent.sock.device-1"]
+    assert [Path(each).stat().st_mode & 0o777 for each in two] == [0o600, 0o600]
+    Path(two[0]).write_bytes(b"0123456789abcdef")
+    VirtualDevices(2, books=books)
+    assert [Path(each).read_bytes() for each in two] == [b"0123456789abcdef", bytes(16)]
+    Path(two[1]).unlink()
+    Path(two[1]).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="device-1"):
+        VirtualDevices(2, books=books)

@@ -123,12 +123,18 @@ def _early(job_id: JobId, known: Known, workers: _Workers, now_s: float) -> Iter
 
 
 def _profile(job_id: JobId, known: Known, workers: _Workers, now_s: float) -> Iterator[Event]:
-    """The slowest worker's cycle, the mean use, the most memory of one device; once all workers have a cycle."""
+    """The slowest worker's cycle, the mean use, the most memory of one device; once all workers have a cycle.
+
+    Cycles and use are those without anybody beside it (G-52): of who is packed they are left as they were.
+    """
     there = [worker for worker in workers if worker is not None]
-    cycles = [worker.minibatch_s for worker in there if worker.minibatch_s is not None]
+    cycles = [cycle_s for cycle_s in map(_alone_s, there) if cycle_s is not None]
     if not cycles or len(cycles) < len(workers):
         return
     uses = [w.utilisation_ratio for w in there if w.utilisation_ratio is not None]
+    if any(worker.packed_with for worker in there):
+        before = None if known.profile is None else known.profile.utilisation_ratio
+        uses = [] if before is None else [before]
     peaks = [w.memory_peak_mib for w in there if w.memory_peak_mib is not None]
     least = [w.memory_min_mib for w in there if w.memory_min_mib is not None]
     profile = JobProfiled(
@@ -142,6 +148,10 @@ def _profile(job_id: JobId, known: Known, workers: _Workers, now_s: float) -> It
     if _is_news(known.profile, profile):
         known.profile = profile
         yield profile
+
+
+def _alone_s(worker: a.WorkerReport) -> float | None:
+    return worker.minibatch_alone_s if worker.packed_with else worker.minibatch_s
 
 
 def _is_news(before: JobProfiled | None, now: JobProfiled) -> bool:

@@ -12,6 +12,11 @@ from typing import Any
 from nodemanager_agent.client.continuity import Fingerprint
 from nodemanager_agent.client.framework import Figures, Framework, Limits, Refusal
 from nodemanager_agent.client.rank import Rank
+from nodemanager_agent.client.ring import Memory
+
+MIB = 1024 * 1024
+WORK_S = {"computes": (0.004, 0.0), "reads": (0.002, 0.036)}
+"""Behaviours with a memory: seconds of a mini-batch on a core, and waiting."""
 
 
 class Counting(Framework):
@@ -52,6 +57,11 @@ class Counting(Framework):
     def fingerprint(self, minibatches: int) -> Fingerprint:
         return Fingerprint(minibatches, "", "", repr(self.state))
 
+    def memory(self) -> Memory | None:
+        if self.behaviour not in WORK_S:
+            return None
+        return Memory(40 * MIB, 60 * MIB, 30 * MIB)
+
     def repair(self) -> bool:
         if self.behaviour == "spoils for good":
             return False
@@ -71,12 +81,20 @@ def main() -> None:
     for number in range(steps):
         assert framework.state is not None, "a step without its state"
         framework.state.append(number)
-        time.sleep(0.01)
+        work(behaviour)
         rank.boundary()
         if behaviour == "forks":
             fork(rank)
         if behaviour == "hangs" and number == 5:
             time.sleep(3600)
+
+
+def work(behaviour: str) -> None:
+    computes_s, waits_s = WORK_S.get(behaviour, (0.0, 0.01))
+    ends_s = time.process_time() + computes_s
+    while time.process_time() < ends_s:
+        pass
+    time.sleep(waits_s)
 
 
 def write(folder: Path, framework: Counting, rank: Rank) -> Figures:

@@ -75,6 +75,21 @@ def test_a_profile_is_the_gangs_and_told_again_only_where_it_changed(scene: Agen
     assert scene.measure("n2", report(1, minibatch_s=0.52, memory_min_mib=100)) == []
 
 
+def test_a_profile_is_of_a_job_alone(scene: AgentScene) -> None:
+    """G-52: beside others its cycle and use are theirs too; memory is its own, and may outgrow the device (G-59)."""
+    alone = report(0, minibatch_s=0.1, minibatch_alone_s=0.1, utilisation_ratio=0.4)
+    scene.measure("n1", alone)
+    other = report(1, minibatch_s=0.1, minibatch_alone_s=0.1, utilisation_ratio=0.4)
+    assert len(scene.measure("n2", other)) == 1
+    scene.pass_time(31.0)
+    packed = {"minibatch_s": 0.3, "packed_with": ("b/0",), "utilisation_ratio": 1.0}
+    assert scene.measure("n2", msgspec.structs.replace(other, **packed)) == []
+    grown = msgspec.structs.replace(other, **packed, memory_peak_mib=900)
+    (told,) = scene.measure("n2", grown)
+    assert isinstance(told, e.JobProfiled)
+    assert (told.minibatch_s, told.utilisation_ratio, told.memory_peak_mib) == (0.1, 0.4, 900)
+
+
 def test_workers_of_nobody_teach_nothing(scene: AgentScene) -> None:
     assert scene.measure("n1", msgspec.structs.replace(RUNNING, container_id="x")) == []
 
