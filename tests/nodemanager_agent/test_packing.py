@@ -13,8 +13,8 @@ from gandiva_core.messages import agents as a
 from tests.fakes.core import until
 from tests.nodemanager_agent.nodes import COUNTING, Node, expected
 
-NAMES = COMPUTES_1, COMPUTES_2, READS_1, READS_2 = [f"container_1_{each}" for each in "abcd"]
-STRANGER = "container_1_e"
+NAMES = COMPUTES_1, COMPUTES_2, READS_1, READS_2 = [f"container_7_{each}" for each in "abcd"]
+STRANGER = "container_7_e"
 ON_ZERO = (0,)
 
 
