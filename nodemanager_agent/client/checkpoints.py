@@ -144,6 +144,32 @@ class CheckpointStore:
             "NO_CHECKPOINT", "; ".join(refused) or "no checkpoint in {}".format(self.folder)
         )
 
+    def at(self, step: int) -> Checkpoint:
+        """The newest generation of a step that is whole.
+
+        Raises:
+            CheckpointError: NO_CHECKPOINT.
+        """
+        refused: List[str] = []
+        for number in reversed(self.generations()):
+            try:
+                if self._step(number) == step:
+                    return self._verified(number)
+            except (ValueError, KeyError, TypeError, OSError) as error:
+                refused.append("generation {}: {}".format(number, error))
+        detail = "; ".join(["no step {} in {}".format(step, self.folder), *refused])
+        raise CheckpointError("NO_CHECKPOINT", detail)
+
+    def steps(self) -> List[int]:
+        """Of all generations with a manifest, newest first; whether their files are whole shows when they are read."""
+        found: List[int] = []
+        for number in reversed(self.generations()):
+            try:
+                found.append(self._step(number))
+            except (ValueError, KeyError, TypeError, OSError):
+                continue
+        return found
+
     def generations(self) -> List[int]:
         """Numbers of all that have a name, whole or not, oldest first."""
         try:
@@ -207,10 +233,16 @@ class CheckpointStore:
     def _path(self, number: int) -> str:
         return os.path.join(self.folder, "{}{:08d}".format(_PREFIX, number))
 
+    def _manifest(self, number: int) -> Dict[str, Any]:
+        with open(os.path.join(self._path(number), MANIFEST), "rb") as file:
+            return _opened(file.read())
+
+    def _step(self, number: int) -> int:
+        return int(self._manifest(number)["step"])
+
     def _verified(self, number: int) -> Checkpoint:
         folder = self._path(number)
-        with open(os.path.join(folder, MANIFEST), "rb") as file:
-            body = _opened(file.read())
+        body = self._manifest(number)
         if body["generation"] != number:
             raise ValueError("it is generation {}".format(body["generation"]))
         files = {str(name): Seal(*seal) for name, seal in body["files"].items()}
@@ -293,31 +325,6 @@ class SealedFile:
     def seal(self) -> Seal:
         """Of what was written so far."""
         return Seal(self._size, self._hash.hexdigest())
-
-
-class Interval:
-    """When the next checkpoint is due.
-
-    Args:
-        every: mini-batches from one to the next (case B03: 50).
-        step: mini-batches done when the newest one was written.
-    """
-
-    def __init__(self, every: int, step: int = 0) -> None:
-        self.every = max(1, every)
-        self.step = step
-
-    def is_due(self, step: int) -> bool:
-        """Whether a multiple of `every` lies behind the last one; steps may come in leaps."""
-        return step // self.every > self.step // self.every
-
-    def written(self, step: int) -> None:
-        """One was written."""
-        self.step = step
-
-    def lost(self, step: int) -> int:
-        """Mini-batches that a failure at this step costs."""
-        return max(0, step - self.step)
 
 
 def is_full(error: BaseException) -> bool:

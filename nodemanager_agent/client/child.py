@@ -4,9 +4,9 @@ import os
 import signal
 import subprocess
 import sys
-from typing import Dict, List, Optional
+from typing import Dict, Iterator, List, Optional, Tuple
 
-from nodemanager_agent.client.processes import Tree
+from nodemanager_agent.client.processes import Tree, below, send
 from nodemanager_agent.client.wire import LAUNCHER_SOCKET
 
 HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hook")
@@ -63,18 +63,11 @@ class Child:
         """Of the command; its process group and session too."""
         return self._process.pid
 
-    def reap(self) -> None:
-        """Collect whoever ended below the launcher, which is the parent of orphans too."""
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid == 0:
-                return
-            if pid == self.pid:
-                self.exit_code = _exit_code(status)
-                self._process.returncode = self.exit_code
+    def collect(self, pid: int, status: int) -> None:
+        """A process has ended; perhaps it is the command."""
+        if pid == self.pid:
+            self.exit_code = _exit_code(status)
+            self._process.returncode = self.exit_code
 
     def signal_group(self, number: int) -> None:
         """To the command's process group, as a terminal or a NodeManager would."""
@@ -88,6 +81,25 @@ class Child:
         self._tree.signal(signal.SIGKILL)
         os.close(self._pipe)
         self._guard.wait()
+
+    def end_alone(self) -> None:
+        """Kill this command and what is below it, while another one of the same launcher lives."""
+        for pid in [self.pid, *[each.pid for each in below(self.pid)]]:
+            send(pid, signal.SIGKILL)
+        os.close(self._pipe)  # the guard looks for those that left the tree
+        self._guard.wait()
+
+
+def reaped() -> Iterator[Tuple[int, int]]:
+    """Whoever has ended below the launcher, which is the parent of orphans too: process and status."""
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            return
+        yield pid, status
 
 
 def _exit_code(status: int) -> int:

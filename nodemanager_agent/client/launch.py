@@ -9,7 +9,7 @@ import sys
 from typing import List
 
 from nodemanager_agent.client import rendezvous
-from nodemanager_agent.client.child import say
+from nodemanager_agent.client.child import say, with_hook
 from nodemanager_agent.client.launcher import Launcher
 from nodemanager_agent.client.wire import AGENT_SOCKET
 
@@ -33,7 +33,9 @@ def _plainly(command: List[str]) -> int:
     try:
         if rendezvous.is_gang(os.environ):
             os.environ.update(rendezvous.meet(os.environ))
-        os.execvp(command[0], command)
+        environment = dict(os.environ)
+        has_checkpoints = bool(environment.get("GANDIVA_CHECKPOINT_EVERY"))
+        os.execvpe(command[0], command, with_hook(environment) if has_checkpoints else environment)
     except (OSError, rendezvous.NoRendezvous) as error:
         say("{}: {}".format(command[0], error))
     return 127

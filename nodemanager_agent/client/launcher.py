@@ -5,6 +5,7 @@ A command is a generator that yields how long the loop may wait before it is loo
 cannot stop: it runs on, and the agent hears why (G-12).
 """
 
+import os
 import select
 import signal
 import socket
@@ -15,9 +16,10 @@ from typing import Any, Deque, Iterator, List, Optional
 
 from nodemanager_agent.client.attendance import Attendance
 from nodemanager_agent.client.child import say
-from nodemanager_agent.client.orders import ORDERS
+from nodemanager_agent.client.master_line import master_of
 from nodemanager_agent.client.processes import Tree, adopt_orphans
 from nodemanager_agent.client.ranks import Message, Ranks
+from nodemanager_agent.client.resizing import ORDERS
 from nodemanager_agent.client.worker import Failed, Worker
 
 _IDLE_S = 0.25
@@ -29,8 +31,9 @@ class Launcher:
     """A worker's launcher."""
 
     def __init__(self, command: List[str], agent_path: str) -> None:
-        self._ranks = Ranks(self._changed, self._continuity)
-        self._worker = Worker(command, Tree(), self._ranks)
+        ranks = Ranks(self._changed, self._continuity)
+        self._worker = Worker(command, Tree(), ranks)
+        self._master = master_of(os.environ)
         self._agent = Attendance(agent_path, self._worker.standing)
         self._waiting: Deque[Message] = deque()
         self._order: Optional[Message] = None
@@ -54,25 +57,43 @@ class Launcher:
                 self._sleep(wait_s)
         finally:
             self._worker.close()
-            self._ranks.close()
             self._agent.close()
 
     def _turn(self) -> float:
         self._hear_signals()
         self._worker.reap()
-        self._ranks.poll()
+        for ranks in self._worker.all_ranks():
+            ranks.poll()
         self._waiting.extend(self._agent.poll())
+        self._hear_master()
         wait_s = min(_IDLE_S, self._agent.dial(), self._advance())
         self._report()
         return wait_s
 
     def _sleep(self, wait_s: float) -> None:
-        readers: List[Any] = [self._woken, *self._ranks.readers()]
+        readers: List[Any] = [self._woken]
+        for ranks in self._worker.all_ranks():
+            readers += ranks.readers()
         if self._agent.line is not None:
             readers.append(self._agent.line)
         select.select(readers, [], [], wait_s)
 
     # ------------------------------------------------------------------ commands
+
+    def _hear_master(self) -> None:
+        """Another number of workers may be wanted; while it is made, nothing can be stopped."""
+        if self._master is None:
+            return
+        limits = self._worker.ranks.limits()
+        can_resize = bool(limits["can_resize"]) and self._worker.state == "running"
+        wish = self._master.wish(can_resize, str(limits["reason"]))
+        if wish is not None:
+            self._waiting.append({"op": "resize", "master": self._master, **wish})
+        if self._order is None or self._order["op"] != "resize":
+            return
+        while self._waiting:
+            why = Failed("RESIZING", "the number of its workers is being changed")
+            self._tell(self._waiting.popleft(), why)
 
     def _advance(self) -> float:
         """Go on with the command at hand, or take the next."""
@@ -97,12 +118,15 @@ class Launcher:
 
     def _answer(self, outcome: Any) -> None:
         order, self._order, self._steps = self._order or {}, None, None
+        self._tell(order, outcome)
+
+    def _tell(self, order: Message, outcome: Any) -> None:
         if order.get("id") is None:
             return
         if isinstance(outcome, Failed):
             self._agent.send("failed", id=order["id"], code=outcome.code, detail=outcome.detail)
         else:
-            minibatches = self._ranks.progress()["minibatches"]
+            minibatches = self._worker.ranks.progress()["minibatches"]
             self._agent.send(
                 "done",
                 id=order["id"],

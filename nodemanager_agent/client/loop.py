@@ -101,7 +101,7 @@ def _generators(loader: Any) -> Dict[str, Any]:
     """Of the process, and those that the loader and its sampler have of their own."""
     state: Dict[str, Any] = {"process": {}, "loader": [each.get_state() for each in _own(loader)]}
     if "torch" in sys.modules:
-        from nodemanager_agent.client.torch_moves import generators  # noqa: PLC0415 - loads torch
+        from nodemanager_agent.client.torch_replica import generators  # noqa: PLC0415 - loads torch
 
         state["process"] = generators()
     else:
@@ -111,7 +111,7 @@ def _generators(loader: Any) -> Dict[str, Any]:
 
 def _set_generators(state: Dict[str, Any], loader: Any) -> None:
     if "torch" in sys.modules:
-        from nodemanager_agent.client.torch_moves import (  # noqa: PLC0415 - loads torch
+        from nodemanager_agent.client.torch_replica import (  # noqa: PLC0415 - loads torch
             set_generators,
         )
 

@@ -1,4 +1,4 @@
-"""What an agent may order, carried out on one worker step by step."""
+"""What an agent may order, carried out on one worker: its command, the tree of processes below, and its ranks."""
 
 import os
 import threading
@@ -9,15 +9,12 @@ from nodemanager_agent.client import rendezvous
 from nodemanager_agent.client.child import say
 from nodemanager_agent.client.ranks import Message
 from nodemanager_agent.client.wire import LAUNCHER_SOCKET
-from nodemanager_agent.client.worker import Failed, Worker
+from nodemanager_agent.client.worker import Failed, Steps, Worker
 
 _POLL_S = 0.02
 _STOP_S = 10.0
 _RESUME_S = 120.0
 _LIMIT_S = 30.0
-
-Figures = Dict[str, float]
-Steps = Generator[float, None, Figures]
 
 
 def start(worker: Worker, order: Message) -> Steps:
@@ -29,6 +26,7 @@ def start(worker: Worker, order: Message) -> Steps:
     worker.state = "starting"
     worker.gpus = list(order.get("gpus") or [])
     worker.devices = _real(order)
+    worker.granted = order
     environment = {**os.environ, **_devices(order), LAUNCHER_SOCKET: worker.ranks.path}
     try:
         if rendezvous.is_gang(environment):
@@ -120,6 +118,7 @@ def resume(worker: Worker, order: Message) -> Steps:
     began_s = time.monotonic()
     figures = yield from _wake(worker, order)
     worker.gpus = list(order.get("gpus") or worker.gpus)
+    worker.granted = {**worker.granted, **order}
     return {**figures, "switch_s": time.monotonic() - began_s}
 
 

@@ -138,6 +138,19 @@ class Rank:
         if self._ring:
             self._ring.go_on(minibatches)
 
+    def hold(self) -> None:
+        """Stand still, with everything in place, until told to resume, or until nobody is there to tell."""
+        message = self.receive()
+        while message is not None and message["op"] != "resume":
+            if message["op"] in (*_ORDERS, "probe", "restore"):
+                self.refuse(message, Refusal("BUSY", "it waits for its gang"))
+            message = self.receive()
+        if message is not None:
+            self.answer(message, {})
+        if self._ring:
+            self._ring.gap()
+        self._ended_s = time.monotonic()
+
     def report(self, step: int, metric: float) -> None:
         """How good the model is by now, in the script's own words."""
         self._send("report", step=step, metric=metric)

@@ -77,6 +77,10 @@ class Ranks:
         self._listener.listen(64)
         self._listener.setblocking(False)
 
+    def another(self) -> "Ranks":
+        """For the ranks of another command of the same launcher, with a socket of their own."""
+        return Ranks(self._on_change, self._on_continuity)
+
     # ------------------------------------------------------------------ the lines
 
     def readers(self) -> List[Any]:

@@ -54,7 +54,7 @@ def meet(
         NoRendezvous: refused, or given up.
     """
     generation = _number(environment, "GANDIVA_GENERATION", 0)
-    master = _Master(environment["GANDIVA_AM_URL"], _token())
+    master = master_at(environment)
     port = _registered(master, environment, generation, may_wait)
     try:
         path = "/rendezvous?generation={}".format(generation)
@@ -69,23 +69,31 @@ def meet(
     return _environment(answer, environment)
 
 
+def master_at(environment: Mapping[str, str]) -> "Master":
+    """The job's master.
+
+    Raises:
+        NoRendezvous: there is no secret to show.
+    """
+    return Master(environment["GANDIVA_AM_URL"], _token())
+
+
 def tell_moved(environment: Mapping[str, str]) -> None:
     """Tell the ApplicationMaster, if it is ours, that this worker lives on where it moved to.
 
     The end of this container is then no end of the job. One try: the scheduler tells it too.
     """
-    url = environment.get("GANDIVA_AM_URL")
-    if not url:
+    if not environment.get("GANDIVA_AM_URL"):
         return
     try:
         worker = {"container_id": environment.get("CONTAINER_ID", "")}
-        _Master(url, _token()).call("/moved", worker, lambda: False)
+        master_at(environment).call("/moved", worker, lambda: False)
     except NoRendezvous:
         pass
 
 
 def _registered(
-    master: "_Master",
+    master: "Master",
     environment: Mapping[str, str],
     generation: int,
     may_wait: Callable[[], bool],
@@ -115,7 +123,9 @@ def _registered(
             port.let_go()
 
 
-class _Master:
+class Master:
+    """The job's ApplicationMaster, as its tasks talk to it."""
+
     def __init__(self, url: str, token: str) -> None:
         self._url = url.rstrip("/")
         self._headers = {"Authorization": "Bearer " + token, "Content-Type": "application/json"}

@@ -32,6 +32,11 @@ class Alone:
         """As wanted."""
         return is_wanted
 
+    def is_same(self, number: int) -> bool:
+        """It is the only one."""
+        del number
+        return True
+
     def settle(self, is_stopped: bool) -> bool:
         """As it is."""
         return is_stopped
@@ -54,6 +59,11 @@ class Stranger(Alone):
     def agree(self, is_wanted: bool) -> bool:
         """Never."""
         del is_wanted
+        return False
+
+    def is_same(self, number: int) -> bool:
+        """Nobody can say."""
+        del number
         return False
 
 
@@ -96,6 +106,12 @@ class Gang(Alone):
             self.reason = "the ranks do not step together: {}".format(error)
             return False
         return bool(self._flag.item())
+
+    def is_same(self, number: int) -> bool:
+        """Whether all ranks have the same number; a collective call."""
+        ends = torch.tensor([number, -number], dtype=torch.int64)
+        dist.all_reduce(ends, op=dist.ReduceOp.MAX, group=self._group)
+        return bool(ends[0] == -ends[1])
 
     def settle(self, is_stopped: bool) -> bool:
         """Rank 0 asks all and tells all; it leaves last, since its process may be the store's."""

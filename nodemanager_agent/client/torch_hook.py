@@ -18,7 +18,9 @@ from nodemanager_agent.client.rank import Rank
 from nodemanager_agent.client.ring import Memory
 from nodemanager_agent.client.torch_device import device_of
 from nodemanager_agent.client.torch_gang import Alone, gang_of
-from nodemanager_agent.client.torch_moves import TorchMoves, obstacle
+from nodemanager_agent.client.torch_moves import TorchMoves
+from nodemanager_agent.client.torch_periodic import Periodic
+from nodemanager_agent.client.torch_replica import Replica, obstacle
 from nodemanager_agent.client.torch_state import DeviceState, LiveTensors
 
 
@@ -124,6 +126,10 @@ class TorchFramework(Framework):
         state.forget()
         return memory
 
+    def is_same(self, number: int) -> bool:
+        """As `Gang.is_same`."""
+        return self._gang.is_same(number)
+
     def agree(self, is_wanted: bool) -> bool:
         """As `Gang.agree`."""
         return self._gang.agree(is_wanted)
@@ -152,7 +158,9 @@ class Boundaries:
     def __init__(self, framework: TorchFramework, rank: Rank) -> None:
         self.framework = framework
         self.rank = rank
-        self._moves = TorchMoves(framework, rank, framework.kept)
+        replica = Replica(framework, framework.kept)
+        self._moves = TorchMoves(framework, rank, replica)
+        self._checkpoints = Periodic(framework, rank, framework.kept, replica)
         self._leading: Optional[weakref.ref[Any]] = None
         self._has_stepped = False
 
@@ -166,6 +174,7 @@ class Boundaries:
         if self.framework.is_marked:
             self._has_stepped = True
             return
+        self._checkpoints.unmarked()
         if (
             self._moves.is_awaited
         ):  # a script without marks was warmed up: it must not train beside the job
@@ -178,12 +187,15 @@ class Boundaries:
         if self._moves.is_awaited:
             self.framework.meet()
             self._moves.warm_up()
+            self._checkpoints.go_on(self.rank.minibatches)
             return
+        self._checkpoints.begin()
         leading = self._leading() if self._leading is not None else None
         if self._has_stepped and leading is not None:
             self._has_stepped = False
             self.rank.boundary(lambda: self.framework.begin(leading))
             self._moves.confirm()
+            self._checkpoints.boundary()
 
 
 Boundaries.__call__._torchdynamo_disable = True  # type: ignore[attr-defined]  # run, not compiled, in a compiled step

@@ -13,7 +13,8 @@ Agent's socket (``GANDIVA_AGENT_SOCKET``); `L` launcher, or a lone rank whose co
                                                      is ours, SIGSTOP will do, though it frees no device memory
     A resume    {id, gpus, uuids, environment}
     A save      {id, folder}                         stop at a boundary; one replica's state is written there (G-68 B)
-    A restore   {id, folder, gpus, uuids, environment}   a process that warmed up loads it and does one mini-batch
+    A restore   {id, folder, gpus, uuids, environment}   a process that warmed up loads it and does one mini-batch;
+                                                     of a resize with holds: true, and then waits for a resume
     A warm      {id, gpus, uuids, environment}       start the process up to the point where state would be loaded
     A release   {id}                                 the state is confirmed elsewhere: end the training process, quietly
     L done      {id, at_s, figures: {name: number}, minibatches}

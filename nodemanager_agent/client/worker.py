@@ -1,15 +1,18 @@
-"""One worker inside its container: its command, the tree of processes below, its ranks, and what it can do."""
+"""One worker of a launcher: its command, the tree of processes below, its ranks, and the state that it is in."""
 
 import signal
 import time
-from typing import Dict, List, Optional
+from typing import Dict, Generator, List, Optional
 
-from nodemanager_agent.client.child import Child, with_hook
+from nodemanager_agent.client.child import Child, reaped, with_hook
 from nodemanager_agent.client.processes import Tree
 from nodemanager_agent.client.ranks import Message, Ranks
 
 PROBE_S = 60.0
 """The ladder is probed within the first minute; who has not joined by then is none of ours (DESIGN §5)."""
+
+Figures = Dict[str, float]
+Steps = Generator[float, None, Figures]
 
 
 class Failed(Exception):  # noqa: N818 - it is an answer
@@ -28,6 +31,8 @@ class Worker:
         state: as in `WorkerState` of the messages between core and agents, and ``saved``: it stands still with its
             device memory, for a move.
         reason: why it ended, where that was not the command's own doing.
+        granted: the last order that gave it devices.
+        successor: what becomes of it in a gang of another size, while that warms up.
     """
 
     def __init__(self, command: List[str], tree: Tree, ranks: Ranks) -> None:
@@ -39,6 +44,8 @@ class Worker:
         self.devices: List[str] = []
         self.figures: Dict[str, float] = {}
         self.is_plainly_stopped = False
+        self.granted: Message = {}
+        self.successor: Optional[Worker] = None
         self._command = command
         self._child: Optional[Child] = None
         self._started_s = 0.0
@@ -112,8 +119,40 @@ class Worker:
 
     def reap(self) -> None:
         """Collect who ended."""
+        for pid, status in reaped():
+            for each in (self, self.successor):
+                if each is not None and each._child is not None:
+                    each._child.collect(pid, status)
+
+    def all_ranks(self) -> List[Ranks]:
+        """Of the command, and of the one that is to take its place."""
+        return [each.ranks for each in (self, self.successor) if each is not None]
+
+    def begin_successor(self) -> "Worker":
+        """The same command once more, on the same devices."""
+        self.successor = Worker(self._command, self.tree, self.ranks.another())
+        return self.successor
+
+    def drop_successor(self) -> None:
+        """It is not wanted any more."""
+        if self.successor is not None:
+            gone, self.successor = self.successor, None
+            gone.end_alone()
+
+    def succeed(self) -> None:
+        """The successor is this worker from now on; what was before ends."""
+        assert self.successor is not None
+        after, self.successor = self.successor, None
+        before = Worker(self._command, self.tree, self.ranks)
+        before._child, self._child = self._child, after._child
+        self.ranks, self.state = after.ranks, after.state
+        before.end_alone()
+
+    def end_alone(self) -> None:
+        """End its command and close its socket; nothing else of this launcher is touched."""
         if self._child is not None:
-            self._child.reap()
+            self._child.end_alone()
+        self.ranks.close()
 
     def forward(self, number: int) -> None:
         """A signal to the launcher is meant for the command.
@@ -134,5 +173,7 @@ class Worker:
 
     def close(self) -> None:
         """Leave nothing behind."""
+        self.drop_successor()
         if self._child is not None:
             self._child.end()
+        self.ranks.close()

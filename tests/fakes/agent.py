@@ -123,7 +123,12 @@ class FakeAgent:
 
 
 class Job:
-    """A launcher with a command under a fake agent."""
+    """A launcher with a command under a fake agent.
+
+    Args:
+        environment: what the agent gives with the device.
+        container: what the container begins with besides.
+    """
 
     def __init__(
         self,
@@ -131,6 +136,7 @@ class Job:
         folder: Path,
         environment: Mapping[str, str] | None = None,
         name: str = "job",
+        container: Mapping[str, str] | None = None,
     ) -> None:
         self.agent = FakeAgent()
         self.log = folder / f"{name}.log"
@@ -139,7 +145,9 @@ class Job:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "nodemanager_agent.client.launch", "--", *command],
                 env=job_environment(
-                    GANDIVA_AGENT_SOCKET=self.agent.path, CONTAINER_ID=f"container_{name}"
+                    GANDIVA_AGENT_SOCKET=self.agent.path,
+                    CONTAINER_ID=f"container_{name}",
+                    **(container or {}),
                 ),
                 stdout=log,
                 stderr=subprocess.STDOUT,

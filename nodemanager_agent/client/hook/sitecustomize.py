@@ -32,7 +32,8 @@ def _package() -> None:
 
 
 def _hook() -> None:
-    if not (os.environ.get("GANDIVA_LAUNCHER_SOCKET") or os.environ.get("GANDIVA_AGENT_SOCKET")):
+    names = ("GANDIVA_LAUNCHER_SOCKET", "GANDIVA_AGENT_SOCKET", "GANDIVA_CHECKPOINT_EVERY")
+    if not any(map(os.environ.get, names)):
         return
     try:
         _package()

@@ -17,8 +17,8 @@ from nodemanager_agent.client.checkpoints import (
     Checkpoint,
     CheckpointError,
     CheckpointStore,
-    Interval,
 )
+from nodemanager_agent.client.interval import Interval
 
 STATE = bytes(range(256)) * 20
 
@@ -220,6 +220,18 @@ def test_a_framework_that_hides_the_error_does_not_hide_the_full_disk(small_disk
     with pytest.raises(CheckpointError, match="no space"):
         hide(store)
     assert store.generations() == []
+
+
+def test_a_step_is_found_again_although_newer_ones_are_there(store: CheckpointStore) -> None:
+    """B03: what every rank has is not always the newest of each."""
+    assert store.steps() == [100, 50]
+    assert store.at(50).step == 50
+    with pytest.raises(CheckpointError, match="no step 70"):
+        store.at(70)
+    path = Path(store.at(50).path("model"))
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(CheckpointError, match="generation 1: model has"):
+        store.at(50)
 
 
 def test_an_interval_counts_what_a_failure_would_cost() -> None:

@@ -44,6 +44,8 @@ final class CoreOrders {
         return scheduler.explanations().explain(effect);
       case "ask_move":
         return scheduler.messages().askMove(effect);
+      case "ask_resize":
+        return scheduler.messages().askResize(effect);
       case "let_go":
         return scheduler.messages().letGo(effect);
       case "agent_reported":
@@ -52,8 +54,8 @@ final class CoreOrders {
         throw ProtocolException.badRequest(
             "op: found "
                 + Json.shown(op)
-                + ", expected commit_gang, release_gang, set_height, explain, ask_move, let_go or"
-                + " agent_reported");
+                + ", expected commit_gang, release_gang, set_height, explain, ask_move,"
+                + " ask_resize, let_go or agent_reported");
     }
   }
 

@@ -33,6 +33,9 @@ final class MasterMessages {
   /** Masters know requests of moves by their ids, from here on. */
   static final long FIRST_MOVE_ID = 1_000_000;
 
+  /** And requests of added workers from here on. */
+  static final long FIRST_RESIZE_ID = 2_000_000;
+
   /** More than that for one attempt, and its master does not listen. */
   private static final int WAITING_MAX = 1000;
 
@@ -46,11 +49,7 @@ final class MasterMessages {
 
   /** Does the effect ask_move: the container's task shall move to a node. */
   ObjectNode askMove(ObjectNode effect) throws ProtocolException {
-    long moveId = Json.whole(effect, "allocation_request_id");
-    if (moveId < FIRST_MOVE_ID) {
-      throw ProtocolException.badRequest(
-          "allocation_request_id: found " + moveId + ", expected at least " + FIRST_MOVE_ID);
-    }
+    long moveId = id(effect, FIRST_MOVE_ID, FIRST_RESIZE_ID);
     ObjectNode result = Json.object().put("id", Json.text(effect, "id"));
     try {
       RMContainer container = container(Json.text(effect, "container"));
@@ -60,6 +59,33 @@ final class MasterMessages {
     } catch (CommitRefusal refusal) {
       return result.put("code", refusal.code().name()).put("detail", refusal.getMessage());
     }
+  }
+
+  /** Does the effect ask_resize: the container's gang shall have another number of workers. */
+  ObjectNode askResize(ObjectNode effect) throws ProtocolException {
+    long resizeId = id(effect, FIRST_RESIZE_ID, Long.MAX_VALUE);
+    int workers = (int) Json.whole(effect, "workers");
+    if (workers < 1) {
+      throw ProtocolException.badRequest("workers: found " + workers + ", expected at least 1");
+    }
+    ObjectNode result = Json.object().put("id", Json.text(effect, "id"));
+    try {
+      RMContainer container = container(Json.text(effect, "container"));
+      FiCaSchedulerNode node = GangPlan.node(scheduler, Json.text(effect, "node"));
+      offer(container, request(container, node.getNodeName(), workers, resizeId));
+      return result.put("code", CommitCode.OK.name());
+    } catch (CommitRefusal refusal) {
+      return result.put("code", refusal.code().name()).put("detail", refusal.getMessage());
+    }
+  }
+
+  private static long id(ObjectNode effect, long first, long end) throws ProtocolException {
+    long id = Json.whole(effect, "allocation_request_id");
+    if (id < first || id >= end) {
+      throw ProtocolException.badRequest(
+          "allocation_request_id: found " + id + ", expected at least " + first);
+    }
+    return id;
   }
 
   /** Does the effect let_go: the container is not needed any more. */

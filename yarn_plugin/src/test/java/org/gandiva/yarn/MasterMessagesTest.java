@@ -91,6 +91,25 @@ class MasterMessagesTest {
   }
 
   @Test
+  void aResizeNamesHowManyThereShallBe() {
+    try (Rig rig = running()) {
+      ObjectNode order =
+          order("ask_resize", worker(rig))
+              .put("node", node(rig, "n1"))
+              .put("workers", 4)
+              .put("allocation_request_id", 2_000_001);
+      assertThat(code(rig.apply(order))).isEqualTo("OK");
+      ResourceRequest ask = ask(delivered(rig));
+      assertThat(ask.getNumContainers()).isEqualTo(4);
+      assertThat(ask.getAllocationRequestId()).isEqualTo(2_000_001);
+      assertThat(ask.getResourceName()).isEqualTo("n1");
+      assertThat(code(rig.apply(order.put("workers", 0)))).isEqualTo("BAD_REQUEST");
+      order.put("workers", 2).put("allocation_request_id", 1_000_001);
+      assertThat(code(rig.apply(order))).isEqualTo("BAD_REQUEST");
+    }
+  }
+
+  @Test
   void messagesOfOneMasterAreToldInTheirOrderAndEndWithIt() {
     try (Rig rig = running()) {
       RMContainer container = worker(rig);

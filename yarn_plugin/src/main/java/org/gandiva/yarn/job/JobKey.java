@@ -33,6 +33,10 @@ public enum JobKey {
   RESTARTS_MAX("restarts.max", "", "10"),
   /** How often the gang may be started again because a worker's command failed by itself. */
   FAILURES_MAX("failures.max", "", "0"),
+  /** Folder that all nodes see, for the job's checkpoints; empty for none. */
+  CHECKPOINT_DIR("checkpoint.dir", "", ""),
+  /** Mini-batches from one checkpoint to the next; 0 for none. */
+  CHECKPOINT_EVERY("checkpoint.every", "", "0"),
   /** Whether tasks start under the launcher, through which they can be suspended and moved. */
   LAUNCHER("launcher", "", "true"),
   /** Whether the owner lets the job be suspended: allow or never. */

@@ -51,9 +51,33 @@ public final class JobSpec {
     settings.number(JobKey.RESTARTS_MAX, 0);
     settings.number(JobKey.FAILURES_MAX, 0);
     settings.number(JobKey.AM_VCORES, 1);
+    spec.checkCheckpoints();
     settings.number(JobKey.AM_RETRIES, 0);
     settings.memoryMib(JobKey.AM_MEMORY);
     return spec;
+  }
+
+  private void checkCheckpoints() throws BadInputException {
+    settings.number(JobKey.CHECKPOINT_EVERY, 0);
+    if (!text(JobKey.CHECKPOINT_DIR).isEmpty() && !text(JobKey.CHECKPOINT_DIR).startsWith("/")) {
+      throw new BadInputException(
+          JobKey.CHECKPOINT_DIR.key(),
+          JobSettings.quoted(text(JobKey.CHECKPOINT_DIR)),
+          "the path of a folder that all nodes see, from /");
+    }
+    if (number(JobKey.CHECKPOINT_EVERY) == 0) {
+      return;
+    }
+    if (text(JobKey.CHECKPOINT_DIR).isEmpty()) {
+      throw new BadInputException(
+          JobKey.CHECKPOINT_DIR.key(), "nothing", "a folder, for " + JobKey.CHECKPOINT_EVERY.key());
+    }
+    if (!framework().equals("pytorch") || !hasLauncher()) {
+      throw new BadInputException(
+          JobKey.CHECKPOINT_EVERY.key(),
+          text(JobKey.CHECKPOINT_EVERY),
+          "0, but for PyTorch under the launcher");
+    }
   }
 
   /**
@@ -186,6 +210,12 @@ public final class JobSpec {
   /** Returns whether tasks run under the launcher. */
   public boolean hasLauncher() {
     return settings.text(JobKey.LAUNCHER).equalsIgnoreCase("true");
+  }
+
+  /** Returns whether the number of its workers may change while it runs. */
+  public boolean mayResize() {
+    boolean isForbidden = settings.text(JobKey.RESIZE).equalsIgnoreCase(NEVER);
+    return !isForbidden && hasLauncher() && types.size() == 1 && types.get(0).gpus() > 0;
   }
 
   /** Returns what the rendezvous is for. */

@@ -30,12 +30,15 @@ final class Asks {
   }
 
   ContainerRequest of(Slot slot) {
+    boolean isAdded = slot.askId != 0;
     ContainerRequest request =
         ContainerRequest.newBuilder()
             .capability(capability(slot.type()))
             .priority(Priority.newInstance(PRIORITY))
-            .allocationRequestId(types.indexOf(slot.type()))
-            .nodeLabelsExpression(label.isEmpty() ? null : label)
+            .allocationRequestId(isAdded ? slot.askId : types.indexOf(slot.type()))
+            .nodes(slot.host.isEmpty() ? null : new String[] {slot.host})
+            .relaxLocality(slot.host.isEmpty())
+            .nodeLabelsExpression(label.isEmpty() || isAdded ? null : label)
             .build();
     waiting.put(slot, request);
     return request;

@@ -33,8 +33,9 @@ final class FromResourceManager extends AMRMClientAsync.AbstractCallbackHandler 
 
   /**
    * Gandiva's scheduler names a container in the strict contract and, in the other one, what to ask
-   * in its place: one container on another node for a move, none where it is not needed any more.
-   * Hadoop's own monitor asks for nothing and says only what it is about to take.
+   * in its place: one container on another node for a move, none where it is not needed any more;
+   * under an id of a resize, as many as its gang shall have. Hadoop's own monitor asks for nothing
+   * and says only what it is about to take.
    */
   @Override
   public void onPreemptionMessageReceived(PreemptionMessage message) {
@@ -48,7 +49,9 @@ final class FromResourceManager extends AMRMClientAsync.AbstractCallbackHandler 
       containers.add(container.getId().toString());
     }
     for (PreemptionResourceRequest ask : other.getResourceRequest()) {
-      if (ask.getResourceRequest().getNumContainers() == 0) {
+      if (ask.getResourceRequest().getAllocationRequestId() >= Master.FIRST_RESIZE_ID) {
+        master.resize(ask.getResourceRequest());
+      } else if (ask.getResourceRequest().getNumContainers() == 0) {
         master.letGo(containers);
       } else if (containers.size() == 1) {
         master.move(containers.get(0), ask.getResourceRequest());

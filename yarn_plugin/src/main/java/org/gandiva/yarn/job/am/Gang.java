@@ -18,6 +18,7 @@ final class Gang {
   private final JobSpec spec;
   private final Actions actions;
   private final List<Slot> slots = new ArrayList<>();
+  private final Resizing resizing;
   private int latest = 1;
   private int generation = 1;
 
@@ -34,6 +35,7 @@ final class Gang {
   Gang(JobSpec spec, Actions actions) {
     this.spec = spec;
     this.actions = actions;
+    this.resizing = new Resizing(this, spec, actions);
     for (TaskType type : spec.types()) {
       for (int index = 0; index < type.instances(); index++) {
         slots.add(new Slot(type, index, slots.size()));
@@ -58,6 +60,10 @@ final class Gang {
     return met;
   }
 
+  Resizing resizing() {
+    return resizing;
+  }
+
   int restarts() {
     return restarts;
   }
@@ -75,6 +81,27 @@ final class Gang {
     if (met != which) {
       met = which;
       actions.save();
+    }
+  }
+
+  /** A generation that was never before. */
+  int nextGeneration() {
+    return ++latest;
+  }
+
+  /** From now on it has other workers, which have met. */
+  void resized(int newGeneration, List<Slot> workers) {
+    slots.clear();
+    slots.addAll(workers);
+    generation = newGeneration;
+    met = newGeneration;
+    actions.save();
+  }
+
+  /** Before it starts: an earlier master left it with so many workers. */
+  void hadWorkers(int count) {
+    while (slots.size() < count) {
+      slots.add(new Slot(spec.types().get(0), slots.size(), slots.size()));
     }
   }
 
@@ -133,7 +160,7 @@ final class Gang {
    */
   Slot move(String containerId, long moveId) {
     Slot slot = holder(containerId);
-    if (slot == null || slot.moveId != 0 || ending != null) {
+    if (slot == null || slot.moveId != 0 || ending != null || resizing.isUnderWay()) {
       return null;
     }
     if (moving == 0) {
@@ -145,6 +172,9 @@ final class Gang {
 
   /** The scheduler wants a container back: the end of a move, or its abort, or a smaller job. */
   void letGo(String containerId) {
+    if (resizing.lost(containerId, "was let go")) {
+      return;
+    }
     for (Slot slot : slots) {
       if (slot.movesTo(containerId)) {
         actions.release(containerId);
@@ -165,6 +195,9 @@ final class Gang {
 
   /** A container ended, or never started. */
   void completed(String containerId, int status) {
+    if (resizing.lost(containerId, ContainerEnd.described(status))) {
+      return;
+    }
     for (Slot slot : slots) {
       if (slot.movesTo(containerId)) {
         stay(slot);
@@ -245,13 +278,15 @@ final class Gang {
     all();
   }
 
-  /** Everything anew, in another generation. */
+  /** Everything anew, in another generation, with as many workers as were asked for. */
   private void all() {
+    resizing.callOff("the gang starts again");
     generation = ++latest;
     moving = 0;
     for (Slot slot : slots) {
       drop(slot);
     }
+    slots.removeIf(slot -> slot.index() >= slot.type().instances());
     start();
   }
 
@@ -353,6 +388,6 @@ final class Gang {
         return slot;
       }
     }
-    return null;
+    return resizing.addedIn(containerId);
   }
 }

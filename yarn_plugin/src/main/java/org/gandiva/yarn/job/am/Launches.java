@@ -122,6 +122,19 @@ final class Launches {
     if (!from.isEmpty()) {
       environment.put("GANDIVA_MOVE_FROM", from);
     }
+    if (spec.mayResize()) {
+      environment.put("GANDIVA_RESIZE", "allow");
+    }
+    if (slot.joins > 0) {
+      environment.put("GANDIVA_JOINS", "true");
+      environment.put("GANDIVA_WORLD_SIZE", Integer.toString(slot.joins));
+      environment.put("GANDIVA_TASKS", Integer.toString(slot.joins));
+    }
+    if (!spec.text(JobKey.CHECKPOINT_DIR).isEmpty()) {
+      String folder = new Path(spec.text(JobKey.CHECKPOINT_DIR), application).toString();
+      environment.put("GANDIVA_CHECKPOINT_DIR", folder);
+      environment.put("GANDIVA_CHECKPOINT_EVERY", spec.text(JobKey.CHECKPOINT_EVERY));
+    }
     return environment;
   }
 

@@ -34,6 +34,12 @@ final class Master implements Actions {
   /** Allocation request ids from here on are those of moves, drawn by the core. */
   static final long FIRST_MOVE_ID = 1_000_000;
 
+  /** And from here on those of added workers. */
+  static final long FIRST_RESIZE_ID = 2_000_000;
+
+  /** A resize that takes longer is off. */
+  private static final long RESIZE_MS = 180_000;
+
   /** How long the ends of an earlier attempt's containers may take to be told. */
   private static final long MISSING_MS = 15_000;
 
@@ -123,7 +129,9 @@ final class Master implements Actions {
         Place place = new Place(id, container.getNodeId().getHost());
         long ask = container.getAllocationRequestId();
         LOG.info("Given {} for ask {}", place, ask);
-        if (ask >= FIRST_MOVE_ID) {
+        if (ask >= FIRST_RESIZE_ID) {
+          gang.resizing().allocated(ask, place);
+        } else if (ask >= FIRST_MOVE_ID) {
           ContainerRequest request = asks.moved(ask);
           if (request != null) {
             resourceManager.removeContainerRequest(request);
@@ -176,6 +184,31 @@ final class Master implements Actions {
         resourceManager.addContainerRequest(asks.move(there));
       }
     }
+  }
+
+  /** Another number of workers is wanted; the added ones on a host. */
+  void resize(ResourceRequest wanted) {
+    synchronized (lock) {
+      long id = wanted.getAllocationRequestId();
+      int workers = wanted.getNumContainers();
+      String refusal = gang.resizing().begin(id, workers, wanted.getResourceName());
+      LOG.info(
+          "Shall have {} workers: {}", workers, refusal.isEmpty() ? "agreed" : "no, " + refusal);
+      if (refusal.isEmpty()) {
+        new Timer("gandiva-resize", true).schedule(endResize(id), RESIZE_MS);
+      }
+    }
+  }
+
+  private TimerTask endResize(long id) {
+    return new TimerTask() {
+      @Override
+      public void run() {
+        synchronized (lock) {
+          gang.resizing().timeUp(id);
+        }
+      }
+    };
   }
 
   // What the gang needs.

@@ -41,14 +41,15 @@ final class Rendezvous {
       return "address " + host + ":" + port + " is none";
     }
     String address = host + ":" + port;
+    String key = key(generation, containerId);
     for (Map.Entry<String, String> other : addresses.entrySet()) {
       if (other.getValue().equals(address)
-          && !other.getKey().equals(containerId)
-          && gang.has(other.getKey())) {
+          && !other.getKey().equals(key)
+          && gang.has(containerOf(other.getKey()))) {
         return "address " + address + " is another task's: hold another port";
       }
     }
-    if (!address.equals(addresses.put(containerId, address))) {
+    if (!address.equals(addresses.put(key, address))) {
       told.remove(generation); // It meets anew, with another port.
     }
     return null;
@@ -68,16 +69,17 @@ final class Rendezvous {
   }
 
   private ObjectNode current(int generation) {
-    addresses.keySet().removeIf(container -> !gang.has(container));
+    addresses.keySet().removeIf(key -> !gang.has(containerOf(key)));
     boolean isMove = generation == gang.moving();
+    boolean isResize = gang.resizing().isUnderWay(generation);
     ObjectNode answer = JSON.createObjectNode().put("generation", generation);
     ObjectNode cluster = JSON.createObjectNode();
-    for (Slot slot : gang.slots()) {
+    for (Slot slot : isResize ? gang.resizing().workers() : gang.slots()) {
       if (slot.isDone) {
         continue;
       }
       Place place = isMove && slot.moveId != 0 ? slot.successor : slot.place;
-      String address = place == null ? null : addresses.get(place.containerId());
+      String address = place == null ? null : address(generation, isMove, place);
       if (address == null) {
         return answer.put("ready", false);
       }
@@ -88,7 +90,9 @@ final class Rendezvous {
     ArrayNode workers = cluster.withArray(TaskType.WORKER);
     answer.put("ready", workers.size() > 0).put("world_size", workers.size());
     if (workers.size() > 0) {
-      gang.met(generation);
+      if (!isResize) { // Which counts as met once it is done.
+        gang.met(generation);
+      }
       String master = workers.get(0).asText();
       int colon = master.lastIndexOf(':');
       answer.put("master_addr", master.substring(0, colon));
@@ -102,7 +106,25 @@ final class Rendezvous {
     return answer;
   }
 
+  private static String key(int generation, String containerId) {
+    return generation + "/" + containerId;
+  }
+
+  private static String containerOf(String key) {
+    return key.substring(key.indexOf('/') + 1);
+  }
+
+  /** Where a task that stays while others move is, it said of the generation before. */
+  private String address(int generation, boolean isMove, Place place) {
+    String address = addresses.get(key(generation, place.containerId()));
+    boolean mayBeOld = address == null && isMove;
+    return mayBeOld ? addresses.get(key(gang.generation(), place.containerId())) : address;
+  }
+
   private boolean isCurrent(int generation) {
-    return generation > 0 && (generation == gang.generation() || generation == gang.moving());
+    return generation > 0
+        && (generation == gang.generation()
+            || generation == gang.moving()
+            || gang.resizing().isUnderWay(generation));
   }
 }

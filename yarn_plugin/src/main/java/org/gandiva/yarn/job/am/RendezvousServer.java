@@ -24,6 +24,8 @@ import org.slf4j.LoggerFactory;
  * <ul>
  *   <li>{@code POST /register {rank, host, port, container_id, generation}}
  *   <li>{@code GET /rendezvous?generation=g}
+ *   <li>{@code POST /standing {container_id, can_resize, reason, generation, stage, failed}}: see
+ *       {@link Resizing}
  *   <li>{@code POST /moved {container_id}}: its state lives on where it moved to
  * </ul>
  */
@@ -106,6 +108,8 @@ final class RendezvousServer implements AutoCloseable {
     switch (called) {
       case "POST /register":
         return register(body(exchange));
+      case "POST /standing":
+        return standing(body(exchange));
       case "POST /moved":
         return moved(body(exchange));
       case "GET /rendezvous":
@@ -127,6 +131,15 @@ final class RendezvousServer implements AutoCloseable {
               said.path("port").asInt(),
               said.path("generation").asInt());
       return refusal == null ? Reply.of(200, "") : Reply.of(409, refusal);
+    }
+  }
+
+  private Reply standing(JsonNode said) {
+    if (said == null) {
+      return Reply.of(400, "no JSON object");
+    }
+    synchronized (lock) {
+      return new Reply(200, gang.resizing().heard(said));
     }
   }
 

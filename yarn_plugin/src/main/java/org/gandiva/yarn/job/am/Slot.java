@@ -22,6 +22,15 @@ final class Slot {
   /** It has arrived, and others of the gang still move. */
   boolean hasMoved;
 
+  /** Number of the ask that it was added by; 0 for one that the job began with. */
+  long askId;
+
+  /** Host that it was added on; empty for any. */
+  String host = "";
+
+  /** Of a task that joins a gang that runs: workers that there will be; 0 otherwise. */
+  int joins;
+
   boolean isAsked;
   boolean isDone;
 

@@ -74,6 +74,7 @@ final class StateFile {
         state.path("restarts").asInt(),
         state.path("failures").asInt());
     JsonNode slots = state.path("slots");
+    gang.hadWorkers(slots.size());
     for (Slot slot : gang.slots()) {
       JsonNode entry = slots.path(slot.rank());
       slot.isDone = entry.path("is_done").asBoolean();

@@ -1,0 +1,159 @@
+"""PyTorch jobs that go on with another number of workers, and show nothing of it but that (SPEC G-80 … G-84)."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.agent import Job
+from tests.fakes.master import SECRET, FakeMaster
+from tests.nodemanager_agent.client.jobs import GRANT, needs_torch, suspend, tree
+
+pytestmark = needs_torch
+PROGRAM = Path(__file__).parent / "growing.py"
+PACE = {"GANDIVA_VIRTUAL_STEP_S": "0.05"}
+
+
+@pytest.fixture
+def master(tmp_path: Path) -> Iterator[FakeMaster]:
+    (tmp_path / "token").write_text(SECRET)
+    master = FakeMaster()
+    yield master
+    master.shutdown()
+    master.server_close()
+
+
+def container(master: FakeMaster, folder: Path, generation: int = 1) -> dict[str, str]:
+    """What a container of the job begins with."""
+    names = {"GANDIVA_AM_URL": master.url, "GANDIVA_AM_TOKEN_FILE": str(folder / "token")}
+    job = {"GANDIVA_RESIZE": "allow", "GANDIVA_JOB_ID": f"resized-{os.getpid()}"}
+    return {**names, **job, "NM_HOST": "127.0.0.1", "GANDIVA_GENERATION": str(generation)}
+
+
+def added(
+    master: FakeMaster, folder: Path, generation: int, rank: int, size: int
+) -> dict[str, str]:
+    """What a container begins with that was added."""
+    joins = {"GANDIVA_JOINS": "true", "GANDIVA_RANK": str(rank)}
+    sizes = {"GANDIVA_WORLD_SIZE": str(size), "GANDIVA_TASKS": str(size)}
+    return {**container(master, folder, generation), **joins, **sizes}
+
+
+def until(what: object, limit_s: float = 60.0) -> None:
+    ends_s = time.monotonic() + limit_s
+    while not what():  # type: ignore[operator]
+        assert time.monotonic() < ends_s
+        time.sleep(0.05)
+
+
+def lines_of(out: Path) -> list[tuple[int, int, int, str, list[int]]]:
+    """Step, rank, workers, loss and samples of each line."""
+    found = []
+    for line in out.read_text().splitlines():
+        step, rank, world, loss, samples = line.split(" ", 4)
+        found.append(
+            (int(step), int(rank), int(world), loss, [int(n) for n in samples[1:-1].split(",")])
+        )
+    return found
+
+
+def sizes(out: Path) -> list[int]:
+    return [line[2] for line in lines_of(out)]
+
+
+def assert_one_sequence(out: Path, steps: int) -> None:
+    """Each step once, by all of its workers; each global batch is that of one worker, whoever took which part."""
+    alone = {}
+    by_step: dict[int, list[tuple[int, int, int, str, list[int]]]] = {}
+    for line in lines_of(out):
+        by_step.setdefault(line[0], []).append(line)
+    assert list(by_step) == list(range(steps)), "steps are contiguous"
+    for step, lines in by_step.items():
+        (world,) = {line[2] for line in lines}
+        assert sorted(line[1] for line in lines) == list(range(world)), "no step twice"
+        assert len({line[3] for line in lines}) == 1
+        alone[step] = sorted(number for line in lines for number in line[4])
+    epoch = [number for step in range(6) for number in alone[step]]
+    assert sorted(epoch) == list(range(96)), "no sample twice, none left out"
+
+
+@pytest.mark.slow  # seven starts of torch
+def test_losses_bit_exact_from_one_worker_to_two_and_back(
+    master: FakeMaster, tmp_path: Path
+) -> None:
+    """GE-6's mechanism. Where sums are exact, losses are those of one worker throughout; else they would differ in the
+    last bits, since an average over two workers adds up in another order."""
+    out, plain, steps = tmp_path / "resized", tmp_path / "plain", 400
+    master.workers[1] = ["container_a"]
+    command = [sys.executable, str(PROGRAM), str(out), str(steps)]
+    with Job(command, tmp_path, PACE, "a", container(master, tmp_path)) as first:
+        first.start()
+        until(lambda: master.can_resize.get("container_a") == (True, "it does not run"))
+        master.resize(2, ["container_a", "container_b"])
+        extra = added(master, tmp_path, 2, 1, 2)
+        with Job(command, tmp_path, PACE, "b", extra) as second:
+            key = second.agent.send("start", **GRANT | {"environment": PACE})
+            answer = second.agent.answer(key)
+            assert answer["figures"]["frozen_s"] > 0
+            until(lambda: "is one of 2 workers" in first.text())
+            assert suspend(first, second)[0]["figures"]["freed_mib"] >= 0, "as any other gang"
+            for each in (first, second):
+                each.agent.send("resume", **GRANT)
+            until(lambda: sizes(out).count(2) > 20)
+            master.resize(3, ["container_a"])
+            assert second.wait() == 0, second.text()
+            until(lambda: sizes(out)[-1] == 1)
+            assert len(tree(first)) == 1, "one command, and nothing left of the others"
+        assert first.wait() == 0, first.text()
+    for job in (first, second):
+        checks = [each for each in job.agent.said("continuity") if each["after"] == "resize"]
+        assert all(each["is_same"] for each in checks), checks
+        assert checks
+    assert_one_sequence(out, steps)
+    assert sorted(set(sizes(out))) == [1, 2]
+    with Job([*command[:2], str(plain), str(steps)], tmp_path, {}, "p") as job:
+        job.start()
+        assert job.wait() == 0
+    assert losses(out) == losses(plain)
+    assert not list(Path("/dev/shm").glob(f"resized-{os.getpid()}-*"))
+
+
+def losses(out: Path) -> dict[int, str]:
+    return {line[0]: line[3] for line in lines_of(out)}
+
+
+@pytest.mark.slow  # seven starts of torch
+@pytest.mark.parametrize("stage", [1, 3])
+def test_what_is_called_off_leaves_the_job_as_it_was(
+    master: FakeMaster, tmp_path: Path, stage: int
+) -> None:
+    """Before the job stops for it, and after: the present processes go on, at the step where they stopped."""
+    out, steps = tmp_path / "out", 100_000
+    master.workers[1] = ["container_a"]
+    command = [sys.executable, str(PROGRAM), str(out), str(steps)]
+    with Job(command, tmp_path, PACE, "a", container(master, tmp_path)) as first:
+        first.start()
+        until(lambda: master.can_resize.get("container_a", (False, ""))[0])
+        master.fails_at = stage
+        master.resize(2, ["container_a", "container_b"])
+        extra = added(master, tmp_path, 2, 1, 2)
+        with Job(command, tmp_path, PACE, "b", extra) as second:
+            second.agent.send("start", **GRANT | {"environment": PACE})
+            until(lambda: len(tree(first)) == 2)
+            with pytest.raises(Exception, match="RESIZING"):
+                first.agent.command("suspend", limit_s=5)
+            assert second.wait() == 0, second.text()
+        assert "does not join: the test wants it" in second.text()
+        assert "stays as it is: the test wants it" in first.text()
+        before = len(lines_of(out))
+        until(lambda: len(lines_of(out)) > before + 20)
+        assert len(tree(first)) == 1
+        kept = [line for line in lines_of(out) if line[2] == 1]
+        assert [line[0] for line in kept] == list(range(len(kept)))
+        tried = [line for line in lines_of(out) if line[2] == 2]
+        assert len(tried) == (2 if stage == 3 else 0), "one mini-batch, which does not count"
