@@ -7,16 +7,13 @@ ends a job: where no checkpoint can be written or read, that is said, and the tr
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Optional
+from typing import Optional, Protocol
 
-from nodemanager_agent.client.framework import Refusal
+from nodemanager_agent.client.framework import Limits, Refusal
 from nodemanager_agent.client.interval import Interval
 from nodemanager_agent.client.kept import Kept
 from nodemanager_agent.client.rank import Rank
 from nodemanager_agent.client.torch_replica import Loaded, Replica, obstacle
-
-if TYPE_CHECKING:
-    from nodemanager_agent.client.torch_hook import TorchFramework
 
 FOLDER = "GANDIVA_CHECKPOINT_DIR"
 EVERY = "GANDIVA_CHECKPOINT_EVERY"
@@ -26,12 +23,23 @@ KEPT = 2
 """Generations that stay: one to fall back to."""
 
 
+class Ranked(Protocol):
+    """What is asked of the framework: one of the gang's ranks."""
+
+    def meet(self) -> None:
+        """Find the gang."""
+
+    def is_same(self, number: int) -> bool:
+        """Whether all ranks have the same number."""
+
+    def limits(self) -> Limits:
+        """What can be done with this process."""
+
+
 class Periodic:
     """The checkpoints of one rank."""
 
-    def __init__(
-        self, framework: "TorchFramework", rank: Rank, kept: Kept, replica: Replica
-    ) -> None:
+    def __init__(self, framework: Ranked, rank: Rank, kept: Kept, replica: Replica) -> None:
         self._framework = framework
         self._rank = rank
         self._kept = kept
