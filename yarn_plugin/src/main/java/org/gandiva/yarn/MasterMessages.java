@@ -34,7 +34,7 @@ final class MasterMessages {
   static final long FIRST_MOVE_ID = 1_000_000;
 
   /** And requests of added workers from here on. */
-  static final long FIRST_RESIZE_ID = 2_000_000;
+  static final long FIRST_RESIZE_ID = 1_000_000_000_000_000L;
 
   /** More than that for one attempt, and its master does not listen. */
   private static final int WAITING_MAX = 1000;

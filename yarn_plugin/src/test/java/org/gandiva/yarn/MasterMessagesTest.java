@@ -97,11 +97,11 @@ class MasterMessagesTest {
           order("ask_resize", worker(rig))
               .put("node", node(rig, "n1"))
               .put("workers", 4)
-              .put("allocation_request_id", 2_000_001);
+              .put("allocation_request_id", 1_000_000_000_000_001L);
       assertThat(code(rig.apply(order))).isEqualTo("OK");
       ResourceRequest ask = ask(delivered(rig));
       assertThat(ask.getNumContainers()).isEqualTo(4);
-      assertThat(ask.getAllocationRequestId()).isEqualTo(2_000_001);
+      assertThat(ask.getAllocationRequestId()).isEqualTo(1_000_000_000_000_001L);
       assertThat(ask.getResourceName()).isEqualTo("n1");
       assertThat(code(rig.apply(order.put("workers", 0)))).isEqualTo("BAD_REQUEST");
       order.put("workers", 2).put("allocation_request_id", 1_000_001);

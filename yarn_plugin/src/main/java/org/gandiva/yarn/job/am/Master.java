@@ -35,7 +35,7 @@ final class Master implements Actions {
   static final long FIRST_MOVE_ID = 1_000_000;
 
   /** And from here on those of added workers. */
-  static final long FIRST_RESIZE_ID = 2_000_000;
+  static final long FIRST_RESIZE_ID = 1_000_000_000_000_000L;
 
   /** A resize that takes longer is off. */
   private static final long RESIZE_MS = 180_000;

@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 /** Another number of workers at a step boundary, or as it was: SPEC G-80 to G-84. */
 class ResizingTest {
   private static final ObjectMapper JSON = new ObjectMapper();
-  private static final long ID = 2_000_001;
+  private static final long ID = 1_000_000_000_000_001L;
   private static final int LOST = -100;
 
   private final GangTest.Script script = new GangTest.Script();
