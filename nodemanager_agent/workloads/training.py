@@ -1,7 +1,7 @@
 """A small training run of one of four kinds, on data that it makes itself; a plain script.
 
 A step takes at least `--step-s`: the rest is slept, as a host waits for its device, so that many runs on few cores go
-as fast as on devices of their own. Each tenth step is printed: step, time, loss.
+as fast as on devices of their own. Its begin is printed, and each tenth step and the last: step, time, loss.
 """
 
 import argparse
@@ -9,8 +9,10 @@ import sys
 import tempfile
 import time
 
-import torch
-from torch import nn
+BEGUN_S = time.time()  # before the framework is read: that is a part of every job's start
+
+import torch  # noqa: E402
+from torch import nn  # noqa: E402
 
 
 class Recurrent(nn.Module):  # type: ignore[misc]  # seen without torch
@@ -81,6 +83,7 @@ def main() -> None:
     parser.add_argument("--step-s", type=float, default=0.0)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    sys.stdout.write(f"begin {BEGUN_S:.3f}\n")
     torch.manual_seed(options.seed)
     torch.set_num_threads(1)
     model = MODELS[options.model]()
@@ -95,7 +98,7 @@ def main() -> None:
             loss.backward()
             time.sleep(max(0.0, options.step_s - (time.monotonic() - began_s)))
             optimizer.step()
-            if step % 10 == 0:
+            if step % 10 == 0 or step == options.steps - 1:
                 sys.stdout.write(f"{step} {time.time():.3f} {loss.item():.6f}\n")
                 sys.stdout.flush()
 

@@ -86,7 +86,7 @@ def ask(cluster: Cluster, session: HttpSession) -> RmReport:
             state=str(info["state"]),
             hadoop_version=str(info["hadoopVersion"]),
             scheduler=cluster.plan.scheduler,
-            nodes=tuple(sorted(map(_node, nodes), key=lambda node: node.node_id)),
+            nodes=tuple(sorted(map(node_report, nodes), key=lambda node: node.node_id)),
             apps_running=int(metrics["appsRunning"]),
             apps_pending=int(metrics["appsPending"]),
             core=_core(session.get_json(f"{cluster.web}{BEAN_PAGE}")) if is_ours else None,
@@ -108,7 +108,8 @@ def _core(found: Mapping[str, Any]) -> CoreReport:
     )
 
 
-def _node(found: Mapping[str, Any]) -> NodeReport:
+def node_report(found: Mapping[str, Any]) -> NodeReport:
+    """A node, from an entry of the REST interface's list."""
     used, free = _gpus(found.get("usedResource")), _gpus(found.get("availableResource"))
     return NodeReport(
         node_id=str(found["id"]),
