@@ -324,6 +324,11 @@ class Controller:
             self.binding.take(claim)
         for worker in self.roster.recall(known.workers):
             self.desk.end(worker, None, "it ended while the agent was away")
+        for claim in known.claims:
+            # Whose launcher had not come up holds it until the core says that nobody expects it.
+            worker = self.roster.workers.setdefault(claim.container_id, Worker(claim.container_id))
+            if worker.state is WorkerState.ENDED:
+                self._strays.watch(worker)
 
     def _reports(self) -> tuple[Any, ...]:
         return tuple(

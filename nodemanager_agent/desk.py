@@ -18,6 +18,9 @@ from nodemanager_agent.strays import Strays
 from nodemanager_agent.switching import Switching
 from nodemanager_agent.workers import Progress, Worker
 
+_HOLDING = frozenset(WorkerState) - {WorkerState.EXPECTED, WorkerState.WAITING, WorkerState.ENDED}
+"""States in which a launcher's word for its devices counts: one that waits has none, and gets none by asking."""
+
 
 class LauncherDesk:
     """Implements `nodemanager_agent.sockets.Desk`.
@@ -76,8 +79,18 @@ class LauncherDesk:
             self._changed()
         if told == WorkerState.SUSPENDED:  # who was saved for a move keeps its devices
             self._binding.release(worker.container_id)
-        elif gpus and not self._binding.held_by(worker.container_id):
-            self._binding.take(self._switching.claim(worker, RunWorker(worker.container_id, gpus)))
+        elif gpus and state in _HOLDING and not self._binding.held_by(worker.container_id):
+            self._note_found(worker, gpus)
+
+    def _note_found(self, worker: Worker, gpus: tuple[int, ...]) -> None:
+        """It has devices that are not in our notes: nobody else gets them, whoever gave them."""
+        claim = self._switching.claim(worker, RunWorker(worker.container_id, gpus))
+        obstacle = self._binding.obstacle(claim)
+        if obstacle is not None and obstacle.code == "GPUS":
+            name = worker.container_id
+            self._ports.say("warning", "no such devices", container_id=name, detail=obstacle.detail)
+        else:
+            self._binding.take(claim)
 
     def gone(self, container_id: str) -> None:
         """A launcher's line is closed; its job may well run on."""

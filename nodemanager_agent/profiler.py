@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import psutil
+from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
 
 from gandiva_core.messages.agents import Device
@@ -62,7 +63,8 @@ class Profiler:
         self._memory: dict[str, deque[float]] = {}
         # What is late is done once and soon, and never dropped: a clock that jumps loses no look for good (E15).
         once: dict[str, Any] = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
-        self._scheduler = BackgroundScheduler(timezone="UTC", job_defaults=once)
+        one = {"default": ThreadPoolExecutor(1)}
+        self._scheduler = BackgroundScheduler(timezone="UTC", executors=one, job_defaults=once)
         self._scheduler.add_job(self.sample, "interval", seconds=SAMPLE_S)
         self._scheduler.add_job(self.sample_memory, "interval", seconds=FINE_S)
 
@@ -78,8 +80,9 @@ class Profiler:
     def sample(self) -> None:
         """One look at everything."""
         self._processes = by_container()
-        for gone in self._memory.keys() - self._processes.keys():
-            del self._memory[gone]
+        for kept in (self._memory, self._cpu_s):
+            for gone in kept.keys() - self._processes.keys():
+                del kept[gone]
         now_s = time.monotonic()
         workers = {c: self._seen(c, pids, now_s) for c, pids in self._processes.items()}
         idle_ratio = 1 - psutil.cpu_percent(None) / 100

@@ -147,7 +147,7 @@ class LauncherSockets:
         try:
             if len(self._attending) <= LINES_MAX:
                 await self._serve(reader, writer)
-        except (ValueError, KeyError, msgspec.ValidationError) as error:
+        except (ValueError, KeyError, RecursionError, msgspec.ValidationError) as error:
             self._say("warning", "a launcher said what is no message", problem=str(error)[:200])
         except OSError:
             pass  # it is gone

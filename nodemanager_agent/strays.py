@@ -72,5 +72,14 @@ class Strays:
         del self._endings[container_id]
         self._binding.release(container_id)
         if ending.beats >= BEATS:
-            for gpu in gpus:
+            for gpu in set(gpus) - self._alarming():
                 self._opened(gpu)
+
+    def _alarming(self) -> set[int]:
+        """Devices on which somebody who ended stays for too long; packed workers have one together."""
+        return {
+            gpu
+            for container_id, ending in self._endings.items()
+            if ending.beats >= BEATS
+            for gpu in self._binding.held_by(container_id)
+        }

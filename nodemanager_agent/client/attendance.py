@@ -11,6 +11,8 @@ VERSION = "1"
 _FIRST_S = 0.2
 _LAST_S = 5.0
 _REFUSED_S = 10.0
+_SEND_S = 2.0
+"""An agent that does not read, stopped perhaps, must not hold up the job's end."""
 
 
 class Attendance:
@@ -44,6 +46,7 @@ class Attendance:
         if self._line is None and now_s >= self._due_s:
             try:
                 self._line = Line.dial(self._path)
+                self._line.send_s = _SEND_S
                 self._register()
             except OSError:
                 self._lose()

@@ -38,23 +38,12 @@ class Child:
     def __init__(self, command: List[str], environment: Dict[str, str], tree: Tree) -> None:
         self.exit_code: Optional[int] = None
         self._process = subprocess.Popen(command, env=environment, start_new_session=True)
-        read, self._pipe = os.pipe()
         try:
-            self._guard = subprocess.Popen(
-                [
-                    "/bin/sh",
-                    "-c",
-                    _GUARD,
-                    "gandiva-guard",
-                    str(self.pid),
-                    environment[LAUNCHER_SOCKET],
-                ],
-                stdin=read,
-                start_new_session=True,
-                env={"PATH": os.defpath},
-            )
-        finally:
-            os.close(read)
+            self._guard, self._pipe = _guarded(self.pid, environment[LAUNCHER_SOCKET])
+        except BaseException:  # without a guard it could be left behind
+            self.signal_group(signal.SIGKILL)
+            self._process.wait()
+            raise
         self._tree = tree
         tree.leave_out(self._guard.pid)
 
@@ -100,6 +89,21 @@ def reaped() -> Iterator[Tuple[int, int]]:
         if pid == 0:
             return
         yield pid, status
+
+
+def _guarded(pid: int, launcher: str) -> "Tuple[subprocess.Popen[bytes], int]":
+    """The guard of a process group, and the pipe whose end it waits for."""
+    read, pipe = os.pipe()
+    try:
+        command = ["/bin/sh", "-c", _GUARD, "gandiva-guard", str(pid), launcher]
+        environment = {"PATH": os.defpath}
+        guard = subprocess.Popen(command, stdin=read, start_new_session=True, env=environment)
+    except BaseException:
+        os.close(pipe)
+        raise
+    finally:
+        os.close(read)
+    return guard, pipe
 
 
 def _exit_code(status: int) -> int:

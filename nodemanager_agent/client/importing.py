@@ -66,7 +66,7 @@ def put_in(hook: str) -> None:
     """Install one hook; a fault of it is told and is not the job's."""
     try:
         importlib.import_module(hook).install()
-    except Exception as error:
+    except Exception as error:  # of any kind: the job runs without the hook
         print(
             "gandiva: {} not hooked: {}: {}".format(hook, type(error).__name__, error),
             file=sys.stderr,

@@ -6,7 +6,6 @@ cannot stop: it runs on, and the agent hears why (G-12).
 """
 
 import os
-import select
 import signal
 import socket
 import time
@@ -17,9 +16,11 @@ from typing import Any, Deque, Iterator, List, Optional
 from nodemanager_agent.client.attendance import Attendance
 from nodemanager_agent.client.child import say
 from nodemanager_agent.client.master_line import master_of
+from nodemanager_agent.client.orders import put_right
 from nodemanager_agent.client.processes import Tree, adopt_orphans
 from nodemanager_agent.client.ranks import Message, Ranks
 from nodemanager_agent.client.resizing import ORDERS
+from nodemanager_agent.client.wire import wait_readable
 from nodemanager_agent.client.worker import Failed, Worker
 
 _IDLE_S = 0.25
@@ -40,6 +41,7 @@ class Launcher:
         self._steps: Optional[Iterator[float]] = None
         self._reported: Message = {}
         self._report_due_s = 0.0
+        self._fault = ""
         self._woken, self._wake = socket.socketpair()
         self._woken.setblocking(False)
         self._wake.setblocking(False)
@@ -50,7 +52,11 @@ class Launcher:
         self._listen()
         try:
             while True:
-                wait_s = self._turn()
+                try:
+                    wait_s = self._turn()
+                except Exception as error:  # whatever it is, it is no reason to end the job
+                    self._complain("{}: {}".format(type(error).__name__, error))
+                    wait_s = _IDLE_S
                 code = self._worker.exit_code
                 if code is not None:
                     return self._end(code)
@@ -58,6 +64,11 @@ class Launcher:
         finally:
             self._worker.close()
             self._agent.close()
+
+    def _complain(self, text: str) -> None:
+        if text != self._fault:  # once, and not in every turn
+            self._fault = text
+            say(text)
 
     def _turn(self) -> float:
         self._hear_signals()
@@ -76,7 +87,7 @@ class Launcher:
             readers += ranks.readers()
         if self._agent.line is not None:
             readers.append(self._agent.line)
-        select.select(readers, [], [], wait_s)
+        wait_readable(readers, wait_s)
 
     # ------------------------------------------------------------------ commands
 
@@ -113,8 +124,15 @@ class Launcher:
             self._answer(ended.value)
         except Failed as failure:
             self._answer(failure)
+        except Exception as error:  # a fault of ours ends no job, and the agent hears why
+            say("{} broke off: {}: {}".format(self._name(), type(error).__name__, error))
+            put_right(self._worker)
+            self._answer(Failed("FAILED", "{}: {}".format(type(error).__name__, error)))
         self._changed()
         return 0.0
+
+    def _name(self) -> str:
+        return str((self._order or {}).get("op"))
 
     def _answer(self, outcome: Any) -> None:
         order, self._order, self._steps = self._order or {}, None, None

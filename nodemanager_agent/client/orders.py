@@ -36,6 +36,7 @@ def start(worker: Worker, order: Message) -> Steps:
             environment.update(meeting.outcome())
     except (Failed, rendezvous.NoRendezvous) as error:
         worker.state = "waiting"
+        worker.gpus, worker.devices = [], []  # a new line to the agent must not claim them
         raise Failed("NO_RENDEZVOUS", str(error)) from error
     worker.start(environment)
     return {}
@@ -191,6 +192,14 @@ def release(worker: Worker, order: Message) -> Steps:
     return {}
 
 
+def put_right(worker: Worker) -> None:
+    """After an order that broke off: processes go on, and ranks that stopped come back."""
+    if worker.state in ("suspending", "resuming"):
+        worker.tree.go_on()
+        worker.ranks.ask("resume")
+        worker.state = "running"
+
+
 ORDERS: Dict[str, Callable[[Worker, Message], Steps]] = {
     "start": start,
     "warm": warm,
@@ -215,7 +224,7 @@ class _Meeting(threading.Thread):
     def run(self) -> None:
         try:
             self._found = rendezvous.meet(self._environment)
-        except Exception as error:
+        except Exception as error:  # told by `outcome`, in the launcher's own thread
             self._refusal = error
 
     def outcome(self) -> Dict[str, str]:

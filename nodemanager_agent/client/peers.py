@@ -7,7 +7,6 @@ leave it at that.
 """
 
 import os
-import select
 import time
 from typing import Any, Dict, List, Optional
 
@@ -20,6 +19,7 @@ from nodemanager_agent.client.wire import (
     Line,
     WireError,
     start_ticks,
+    wait_readable,
 )
 
 BOUND = "GANDIVA_BOUND"
@@ -49,7 +49,7 @@ class LauncherPeer:
 
     def wait(self, limit_s: Optional[float]) -> None:
         """Until there may be a message."""
-        select.select([self._line], [], [], limit_s)
+        wait_readable([self._line], limit_s)
 
     def send(self, op: str, **values: Any) -> bool:
         """False where the launcher is gone."""
@@ -111,7 +111,7 @@ class AgentPeer:
         if line is None:
             time.sleep(wait_s)
         else:
-            select.select([line], [], [], wait_s)
+            wait_readable([line], wait_s)
 
     def send(self, op: str, **values: Any) -> bool:
         """Always True: an agent that is away comes back."""

@@ -50,6 +50,7 @@ class Rank:
         self._limits: Optional[Limits] = None
         self._looked_s = 0.0
         self._device = VirtualDevice(os.environ)
+        self._signals = DeferredSignals()
 
     # ------------------------------------------------------------------ for hooks
 
@@ -68,6 +69,8 @@ class Rank:
             )
             self.leave()
             self._is_off = True
+        finally:
+            self._signals.deliver()  # what the job's own handlers raise is the job's
 
     def join(self, is_warm: bool = False) -> None:
         """Find the peer, once; a second call says what has changed since."""
@@ -80,6 +83,7 @@ class Rank:
                 self._open_ring(self._peer.folder)
             except OSError as error:
                 _complain("nobody to join: {}".format(error))
+                self.leave()
                 return
         self._limits = self.framework.limits()
         facts = {
@@ -239,34 +243,54 @@ class Rank:
         """Stop, wait, go on; how long that took."""
         began_s = time.monotonic()
         order, self._order = self._order, None
-        with DeferredSignals():
-            before = self.framework.fingerprint(self.minibatches)
-            refusal: Optional[Refusal] = None
-            figures: Figures = {}
-            is_offloaded = order is None or order["op"] == "suspend"
+        with self._signals:
             try:
-                figures = self._stop(order)
-            except Refusal as error:
-                refusal = error
-            if not self.framework.settle(refusal is None):
-                if refusal is None and is_offloaded:
-                    self.framework.reload()
-                    self.framework.let_go()
-                if order is not None:
-                    self.refuse(order, refusal or Refusal("GANG", "another rank could not stop"))
-                return time.monotonic() - began_s
-            figures["stop_s"] = time.monotonic() - began_s
-            if order is not None:
-                self.answer(order, figures)
-            self._report("suspended")
-            self._wait(order, figures, is_offloaded)
-            self._report("running")
-            if is_offloaded:
-                self._check(before)
-            self.framework.regather()
-        if self._ring:
+                is_held = self._stand_still(order, began_s)
+            except Exception:
+                self._bring_back()  # whatever failed: a job without its state would not go on
+                raise
+        if is_held and self._ring:
             self._ring.gap()
         return time.monotonic() - began_s
+
+    def _stand_still(self, order: Optional[Message], began_s: float) -> bool:
+        """Whether all ranks stopped, and have come back."""
+        before = self.framework.fingerprint(self.minibatches)
+        refusal: Optional[Refusal] = None
+        figures: Figures = {}
+        is_offloaded = order is None or order["op"] == "suspend"
+        try:
+            figures = self._stop(order)
+        except Refusal as error:
+            refusal = error
+        if not self.framework.settle(refusal is None):
+            if refusal is None and is_offloaded:
+                self._bring_back()
+            if order is not None:
+                self.refuse(order, refusal or Refusal("GANG", "another rank could not stop"))
+            return False
+        figures["stop_s"] = time.monotonic() - began_s
+        if order is not None:
+            self.answer(order, figures)
+        self._report("suspended")
+        self._wait(order, figures, is_offloaded)
+        self._report("running")
+        if is_offloaded:
+            self._check(before)
+        self.framework.regather()
+        return True
+
+    def _bring_back(self) -> None:
+        """The state onto the device, as soon as there is room; nothing where it is there."""
+        while True:
+            try:
+                self.framework.reload()
+            except Refusal as refusal:
+                _complain("{}: {}".format(refusal.code, refusal.detail))
+                time.sleep(1.0)  # nobody else can be asked; the room may come
+            else:
+                self.framework.let_go()
+                return
 
     def _stop(self, order: Optional[Message]) -> Figures:
         if order is None or order["op"] == "suspend":
@@ -281,7 +305,7 @@ class Rank:
             return handler(message)
         except Refusal:
             raise
-        except Exception as error:
+        except Exception as error:  # of the job's own code, such as a `state_dict`: it is told, and the job goes on
             raise Refusal("FAILED", "{}: {}".format(type(error).__name__, error)) from error
 
     def _wait(self, order: Optional[Message], figures: Figures, is_offloaded: bool) -> None:

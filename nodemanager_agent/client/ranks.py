@@ -4,7 +4,7 @@ import os
 import shutil
 import socket
 import tempfile
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from nodemanager_agent.client.child import say
 from nodemanager_agent.client.ring import RingReader
@@ -68,7 +68,7 @@ class Ranks:
         self._on_change = on_change
         self._on_continuity = on_continuity
         self._all: List[JoinedRank] = []
-        self._answers: Dict[str, List[Message]] = {}
+        self._answers: Dict[str, List[Tuple[JoinedRank, Message]]] = {}
         self._asked = 0
         self._last_minibatch_s: Optional[float] = None
         self._report: Message = {}
@@ -131,7 +131,7 @@ class Ranks:
         elif op in ("done", "failed"):
             answers = self._answers.get(str(message.get("id")))
             if answers is not None:
-                answers.append(message)
+                answers.append((rank, message))
 
     # ------------------------------------------------------------------ who is there
 
@@ -213,11 +213,12 @@ class Ranks:
 
     def have_answered(self, key: str) -> bool:
         """Whether everyone who is still there has; whoever leaves has nothing more to say."""
-        return len(self._answers.get(key, ())) >= len(self.joined)
+        heard = [rank for rank, _ in self._answers.get(key, ())]
+        return all(any(rank is each for each in heard) for rank in self.joined)
 
     def answer(self, key: str) -> Answer:
         """What they said; asked once."""
-        messages = self._answers.pop(key, [])
+        messages = [message for _, message in self._answers.pop(key, [])]
         return Answer(
             [each for each in messages if each["op"] == "failed"],
             [each for each in messages if each["op"] == "done"],

@@ -11,9 +11,10 @@ from typing import Any, Dict, List, Optional
 
 
 class DeferredSignals:
-    """While entered, Python handlers are put off; at the exit each one that was due runs, in order.
+    """While entered, Python handlers are put off; `deliver` runs each one that was due, in order.
 
-    Default dispositions stay: SIGTERM still ends a process that did not say otherwise.
+    What a handler raises is the job's own, so it is delivered where nothing of ours would catch it. Default
+    dispositions stay: SIGTERM still ends a process that did not say otherwise.
     """
 
     def __init__(self) -> None:
@@ -30,10 +31,14 @@ class DeferredSignals:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for number, handler in self._handlers.items():
+        handlers, self._handlers = self._handlers, {}
+        for number, handler in handlers.items():
             signal.signal(number, handler)
-        for number in self._due:
-            signal.raise_signal(number)
+
+    def deliver(self) -> None:
+        """Raise what came meanwhile; where one handler raises, the others wait for the next call."""
+        while self._due:
+            signal.raise_signal(self._due.pop(0))
 
     def _note(self, number: int, _: Optional[FrameType]) -> None:
         if number not in self._due:

@@ -85,7 +85,7 @@ class HostState:
         except OSError as error:
             raise Refusal("HOST_MEMORY", "{:.0f} MiB: {}".format(size / _MIB, error)) from error
         ready_s = time.perf_counter()
-        held, offset = [], 0
+        held, offset, array = [], 0, None
         for variable in values:
             array = variable.read_value().numpy()
             self._host[offset : offset + array.nbytes] = array.reshape(-1).view("uint8").data

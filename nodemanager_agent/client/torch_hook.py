@@ -89,11 +89,12 @@ class TorchFramework(Framework):
 
     def reload(self) -> Figures:
         """As `DeviceState.reload`."""
-        return self._present().reload()
+        return self._state.reload() if self._state is not None else {}
 
     def let_go(self) -> None:
         """As `DeviceState.let_go`."""
-        self._present().let_go()
+        if self._state is not None:
+            self._state.let_go()
 
     def fingerprint(self, minibatches: int) -> Fingerprint:
         """Of tensors, loaders and generators, as they are now."""

@@ -89,7 +89,9 @@ class TorchMoves:
             self._figures = {"warm_s": warm_s, **self._restore(message)}
         except Refusal as refusal:
             self._rank.refuse(message, refusal)
-        except Exception as error:
+        except (
+            Exception
+        ) as error:  # the script's own `load_state_dict`: the source runs on, and this waits
             text = "{}: {}".format(type(error).__name__, error)
             self._rank.refuse(message, Refusal("FAILED", text))
         else:

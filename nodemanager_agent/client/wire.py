@@ -43,8 +43,9 @@ it is and dials again.
 """
 
 import json
+import select
 import socket
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterable, Iterator, List, Optional
 
 LINE_BYTES_MAX = 1 << 20
 
@@ -60,11 +61,16 @@ class WireError(Exception):
 
 
 class Line:
-    """One end of a connection. Sending is whole or raises; reading gives one message at a time."""
+    """One end of a connection. Sending is whole or raises; reading gives one message at a time.
+
+    Attributes:
+        send_s: how long sending may take; None for as long as it takes.
+    """
 
     def __init__(self, connection: socket.socket) -> None:
         self._socket = connection
         self._pending = b""
+        self.send_s: Optional[float] = None
 
     @classmethod
     def dial(cls, path: str, limit_s: float = 5.0) -> "Line":
@@ -88,12 +94,15 @@ class Line:
         return self._socket.fileno()
 
     def send(self, op: str, **values: Any) -> None:
-        """Raises OSError where the other side is gone, WireError where the message is too long."""
+        """Raises OSError where the other side is gone or does not read, WireError where the message is too long."""
         text = json.dumps({"op": op, **values}, separators=(",", ":")).encode() + b"\n"
         if len(text) > LINE_BYTES_MAX:
             raise WireError("a message of {} bytes".format(len(text)))
-        self._socket.settimeout(None)
-        self._socket.sendall(text)
+        self._socket.settimeout(self.send_s)
+        try:
+            self._socket.sendall(text)
+        finally:
+            self._socket.settimeout(None)  # `poll` would wait as long
 
     def read(self, limit_s: Optional[float] = None) -> Optional[Dict[str, Any]]:
         """The next message; None where the other side has closed.
@@ -149,11 +158,19 @@ class Line:
 def _message(text: bytes) -> Dict[str, Any]:
     try:
         message = json.loads(text.decode())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise WireError("no JSON: {}".format(error)) from None
     if not isinstance(message, dict) or not isinstance(message.get("op"), str):
         raise WireError("no object with op")
     return message
+
+
+def wait_readable(readers: Iterable[Any], limit_s: Optional[float]) -> None:
+    """Until one of them may be read; None for as long as it takes. Unlike `select` with any number of open files."""
+    poll = select.poll()
+    for reader in readers:
+        poll.register(reader, select.POLLIN)
+    poll.poll(None if limit_s is None else max(0.0, limit_s) * 1000.0)
 
 
 def start_ticks(pid: int) -> Optional[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -115,9 +116,11 @@ class NvmlDevices:
                 self._note_xid(event.device, int(event.eventData))
 
     def _note_xid(self, handle: Any, xid: int) -> None:
+        """One that fell off the bus does not tell its name any more: it is known by its handle then."""
         uuid = _told(lambda: _text(pynvml.nvmlDeviceGetUUID(handle)))
         for gpu in self._gpus:
-            if xid in FATAL_XIDS and uuid in (gpu.uuid, None):
+            is_it = _address(gpu.handle) == _address(handle) if uuid is None else gpu.uuid == uuid
+            if is_it and xid in FATAL_XIDS:
                 gpu.lost = gpu.lost or f"fatal error XID {xid}"
 
 
@@ -158,6 +161,10 @@ def _told(question: Callable[[], Any]) -> Any:
         return question()
     except pynvml.NVMLError:
         return None
+
+
+def _address(handle: Any) -> int | None:
+    return ctypes.cast(handle, ctypes.c_void_p).value
 
 
 def _text(value: str | bytes) -> str:

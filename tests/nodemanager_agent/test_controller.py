@@ -118,6 +118,81 @@ def test_a_worker_gone_while_the_agent_was_away_has_ended(tmp_path: Path) -> Non
     assert mind.held(A) == ()
 
 
+def test_a_device_of_one_that_ended_is_free_after_a_restart_too(tmp_path: Path) -> None:
+    """E6, E19: the agent was killed before the last process was gone; nobody else would ever look."""
+    mind = Mind(tmp_path, 1)
+    mind.running(A)
+    mind.left[A] = frozenset({4711})
+    mind.controller.desk.launcher_said(A, {"op": "ended", "exit_code": 0})
+    mind.after(0.1)
+    mind.alive.clear()
+    mind.start()
+    mind.controller.beat()
+    assert mind.held(A) == (0,)
+    mind.left.clear()
+    mind.controller.beat()
+    assert mind.held(A) == ()
+
+
+@pytest.mark.parametrize("is_expected", [True, False])
+def test_devices_of_a_container_that_had_not_come_up_are_not_lost_in_a_restart(
+    tmp_path: Path, is_expected: bool
+) -> None:
+    """E6: it comes up later and has them, or its container is gone and they are free."""
+    mind = Mind(tmp_path, 1)
+    mind.expect(a.Expected(A, A, 1, user="ann"))
+    mind.switch(run=(a.RunWorker(A, (0,)),))
+    mind.after(0.1)
+    mind.start()
+    assert mind.held(A) == (0,)
+    mind.message_id = 100
+    mind.expect(*([a.Expected(A, A, 1, user="ann")] if is_expected else []))
+    mind.controller.beat()
+    assert mind.held(A) == ((0,) if is_expected else ())
+    if is_expected:
+        mind.register(A, 1000)
+        mind.answer(A)
+        assert (mind.state(A), mind.held(A)) == ("running", (0,))
+
+
+@pytest.mark.parametrize(
+    ("state", "gpus"), [("waiting", (0,)), ("running", (7,)), ("running", (0, 1))]
+)
+def test_a_launcher_gets_no_device_by_saying_that_it_has_one(
+    tmp_path: Path, state: str, gpus: tuple[int, ...]
+) -> None:
+    """A13: none that is not there, none while it waits, and not more than it asked for."""
+    mind = Mind(tmp_path)
+    mind.expect(a.Expected(A, A, 1, user="ann"))
+    mind.register(A, 1000, state=state, gpus=gpus)
+    assert mind.held(A) == ()
+    assert mind.sent == []
+
+
+def test_a_device_stays_quarantined_while_any_of_those_that_shared_it_stays(tmp_path: Path) -> None:
+    """E19, G-56."""
+    mind = Mind(tmp_path, 1)
+    mind.expect(*(a.Expected(name, name, 1, user="ann") for name in (A, B)))
+    for name, other, pid in ((A, B, 1000), (B, A, 1001)):
+        mind.register(name, pid)
+        mind.progress(name, state="waiting", memory_peak_mib=10)
+        mind.switch(run=(a.RunWorker(name, (0,), (other,)),))
+        mind.answer(name)
+        mind.progress(name, state="running", memory_peak_mib=10)
+    assert (mind.held(A), mind.held(B)) == ((0,), (0,))
+    for name, pid in ((A, 4711), (B, 4712)):
+        mind.left[name] = frozenset({pid})
+        mind.controller.desk.launcher_said(name, {"op": "ended", "exit_code": 0})
+    for _ in range(3):
+        mind.controller.beat()
+    del mind.left[A]
+    mind.controller.beat()
+    assert not mind.controller.inventory.devices()[0].healthy
+    del mind.left[B]
+    mind.controller.beat()
+    assert mind.controller.inventory.devices()[0].healthy
+
+
 def test_a_device_is_given_on_only_when_nothing_is_left_on_it(tmp_path: Path) -> None:
     """E19, I2: quarantined and an alarm at the third beat; free again when the process has gone."""
     mind = Mind(tmp_path, 1)

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -64,6 +64,40 @@ def test_a_look_that_takes_long_is_followed_by_one_and_not_by_all_that_were_miss
         profiler.close()
     assert begun[1] - begun[0] > 2.1
     assert begun[2] - begun[1] > 0.5
+
+
+def test_there_is_one_look_at_a_time_and_nothing_is_kept_of_who_has_gone(
+    busy: subprocess.Popen[bytes],
+) -> None:
+    """G-50: both kinds of looks share what they know of processes; an agent lives for months."""
+
+    class Watched(Profiler):
+        inside = overlaps = 0
+
+        def sample(self) -> None:
+            self._alone(super().sample)
+
+        def sample_memory(self) -> None:
+            self._alone(super().sample_memory)
+
+        def _alone(self, look: Callable[[], None]) -> None:
+            self.inside += 1
+            self.overlaps += self.inside > 1
+            time.sleep(0.3)
+            look()
+            self.inside -= 1
+
+    samples: list[Sample] = []
+    profiler = Watched(VirtualDevices(1), samples.append)
+    profiler.start()
+    try:
+        until(lambda: NAME in profiler._cpu_s and NAME in profiler._memory)
+        busy.kill()
+        busy.wait()
+        until(lambda: NAME not in profiler._cpu_s and NAME not in profiler._memory)
+    finally:
+        profiler.close()
+    assert profiler.overlaps == 0
 
 
 def test_a_process_is_its_number_and_its_start(busy: subprocess.Popen[bytes]) -> None:

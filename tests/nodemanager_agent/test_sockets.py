@@ -120,6 +120,7 @@ def test_a_launcher_that_is_refused_is_told_why_and_an_early_one_waits(served: S
     "nonsense",
     [
         b"no json\n",
+        b"[" * 100_000 + b"\n",
         b"[]\n",
         b'{"op": 7}\n',
         b'{"op":"register","container_id":["x"]}\n',

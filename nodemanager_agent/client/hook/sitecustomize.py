@@ -40,7 +40,7 @@ def _hook() -> None:
         from nodemanager_agent.client import importing  # noqa: PLC0415 - importable only now
 
         importing.watch()
-    except Exception as error:
+    except Exception as error:  # of any kind: the job runs without the hook
         print("gandiva: not hooked: {}: {}".format(type(error).__name__, error), file=sys.stderr)
 
 

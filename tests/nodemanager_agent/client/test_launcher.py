@@ -12,7 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from nodemanager_agent.client.processes import send
+from nodemanager_agent.client import child, orders, rendezvous
+from nodemanager_agent.client.processes import Tree, send
+from nodemanager_agent.client.ranks import Ranks
+from nodemanager_agent.client.wire import LAUNCHER_SOCKET
+from nodemanager_agent.client.worker import Failed, Worker
 from tests.fakes.agent import Job, Refused, job_environment
 from tests.nodemanager_agent.client.jobs import GRANT, tree
 
@@ -75,6 +79,53 @@ def test_the_last_signal_is_the_exit_code_and_sigterm_reaches_the_command(tmp_pa
     with Job(["/bin/sh", "-c", "kill -KILL $$"], tmp_path) as job:
         job.start()
         assert job.wait() == 137
+
+
+def test_an_order_that_breaks_off_ends_no_job(tmp_path: Path) -> None:
+    """Whatever is in it, and whatever is wrong with us: the job runs on, and can be stopped by the next."""
+    with Job(counting(), tmp_path) as job:
+        job.start()
+        job.agent.await_message(lambda each: each.get("ranks") == 1)
+        with pytest.raises(Refused, match="FAILED: ValueError"):
+            job.agent.command("suspend", limit_s="soon")
+        assert job.agent.command("suspend", limit_s=10)["op"] == "done"
+        job.agent.command("resume", **GRANT)
+        assert job.process.poll() is None
+
+
+def test_a_command_that_nothing_guards_is_not_left_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No process more can be started just now: the command ends with its launcher's word that it did not begin."""
+    started: list[int] = []
+
+    def refused(pid: int, _launcher: str) -> None:
+        started.append(pid)
+        raise OSError("no process more")
+
+    monkeypatch.setattr(child, "_guarded", refused)
+    with pytest.raises(OSError, match="no process more"):
+        child.Child(["sleep", "60"], {"PATH": os.defpath, LAUNCHER_SOCKET: "none"}, Tree())
+    assert is_gone(started[0])
+
+
+def test_a_gang_that_does_not_meet_claims_no_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The launcher's next line to an agent says what it has: nothing, so another may have it (A13)."""
+
+    def refused(_environment: object) -> None:
+        raise rendezvous.NoRendezvous("HTTP 410")
+
+    monkeypatch.setattr(rendezvous, "is_gang", lambda _: True)
+    monkeypatch.setattr(rendezvous, "meet", refused)
+    ranks = Ranks(lambda: None, lambda _: None)
+    worker = Worker(["true"], Tree(), ranks)
+    try:
+        steps = orders.start(worker, {"gpus": [1], "uuids": ["GPU-1"]})
+        with pytest.raises(Failed, match="HTTP 410"):
+            list(steps)
+        assert worker.standing() == {"state": "waiting", "gpus": []}
+    finally:
+        ranks.close()
 
 
 def test_a_signal_while_it_waits_for_a_device_ends_it(tmp_path: Path) -> None:

@@ -18,10 +18,11 @@ def test_a_handler_that_raises_does_so_after(monkeypatch: pytest.MonkeyPatch) ->
     reached = []
 
     def hold() -> None:
-        with DeferredSignals():
+        with DeferredSignals() as signals:
             signal.raise_signal(signal.SIGUSR1)
             signal.raise_signal(signal.SIGUSR1)
             reached.append("the end")
+        signals.deliver()
 
     try:
         with pytest.raises(RuntimeError, match="a worker died"):

@@ -29,6 +29,7 @@ int nvmlDeviceGetCount_v2(unsigned *count) { *count = 3; return 0; }
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device) { *device = &handles[index]; return 0; }
 int nvmlDeviceGetUUID(void *device, char *text, unsigned size) {
   if (is("lost1") && number(device) == 1) return 15;
+  if (is("fell2") && number(device) == 2) return 15;
   snprintf(text, size, "GPU-%d", number(device)); return 0;
 }
 int nvmlDeviceGetName(void *device, char *text, unsigned size) { (void)device; snprintf(text, size, "Fake P100"); return 0; }
@@ -51,9 +52,9 @@ int nvmlDeviceRegisterEvents(void *device, unsigned long long types, void *set) 
 int nvmlEventSetWait_v2(void *set, Event *event, unsigned wait) {
   static int told = 0;
   (void)set; (void)wait;
-  if (told || !(is("xid79") || is("xid13"))) return 10; /* time-out */
+  if (told || !(is("xid79") || is("xid13") || is("fell2"))) return 10; /* time-out */
   told = 1;
-  event->device = &handles[2]; event->type = 8; event->data = is("xid79") ? 79 : 13; return 0;
+  event->device = &handles[2]; event->type = 8; event->data = is("xid13") ? 13 : 79; return 0;
 }
 int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, Process *all) {
   if (number(device) == 2) return 3;

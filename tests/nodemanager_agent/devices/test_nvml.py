@@ -87,6 +87,7 @@ def test_only_allowed_devices_are_there(library: Path, tmp_path: Path) -> None:
         ("lost1", 1, "lost: GPU is lost"),
         ("ecc0", 0, "uncorrectable ECC error"),
         ("xid79", 2, "fatal error XID 79"),
+        ("fell2", 2, "fatal error XID 79"),
     ],
 )
 def test_a_lost_device_is_told_and_stays_lost(
