@@ -144,7 +144,7 @@ class Launcher:
         if isinstance(outcome, Failed):
             self._agent.send("failed", id=order["id"], code=outcome.code, detail=outcome.detail)
         else:
-            minibatches = self._worker.ranks.progress()["minibatches"]
+            minibatches = self._worker.ranks.minibatches()
             self._agent.send(
                 "done",
                 id=order["id"],

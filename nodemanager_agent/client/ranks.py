@@ -71,6 +71,7 @@ class Ranks:
         self._answers: Dict[str, List[Tuple[JoinedRank, Message]]] = {}
         self._asked = 0
         self._last_minibatch_s: Optional[float] = None
+        self._at_answer: Optional[int] = None
         self._report: Message = {}
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(self.path)
@@ -194,6 +195,11 @@ class Ranks:
             **self._report,
         }
 
+    def minibatches(self) -> int:
+        """As the ranks said with what they last answered, since those that run go on; else those of now."""
+        said, self._at_answer = self._at_answer, None
+        return int(self.progress()["minibatches"]) if said is None else said
+
     # ------------------------------------------------------------------ asking
 
     def ask(self, op: str, **values: Any) -> str:
@@ -219,6 +225,8 @@ class Ranks:
     def answer(self, key: str) -> Answer:
         """What they said; asked once."""
         messages = [message for _, message in self._answers.pop(key, [])]
+        counts = [int(each["minibatches"]) for each in messages if "minibatches" in each]
+        self._at_answer = min(counts, default=None)
         return Answer(
             [each for each in messages if each["op"] == "failed"],
             [each for each in messages if each["op"] == "done"],

@@ -69,6 +69,19 @@ def test_one_that_answers_twice_counts_once(ranks: Scene) -> None:
     assert not ranks.have_answered(key)
 
 
+def test_an_answer_has_the_mini_batches_of_its_moment(ranks: Scene) -> None:
+    """G-69: a rank that confirmed its first mini-batch after a move goes on meanwhile."""
+    one, other = joined(ranks), joined(ranks)
+    key = ranks.ask("restore")
+    for line, minibatches in ((one, 52), (other, 51)):
+        line.send("done", id=key, minibatches=minibatches)
+    while not ranks.have_answered(key):
+        ranks.poll()
+    assert len(ranks.answer(key).done) == 2
+    assert ranks.minibatches() == 51
+    assert ranks.minibatches() == 0, "those of now"
+
+
 def test_nobody_left_is_an_answer(ranks: Scene) -> None:
     one = joined(ranks)
     key = ranks.ask("suspend")
