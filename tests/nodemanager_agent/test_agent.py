@@ -17,7 +17,8 @@ from tests.fakes.agent import job_environment
 from tests.fakes.core import FakeCore, until
 from tests.nodemanager_agent.nodes import Node
 
-A, B, C = "container_1_a", "container_1_b", "container_1_c"
+# Agents look at all of a machine's processes: two runs of these tests must not take each other's for their own.
+A, B, C = (f"container_{os.getpid()}_{letter}" for letter in "abc")
 
 
 def test_a_device_changes_hands_once_its_holder_has_stopped(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from nodemanager_agent.profiler import Profiler, Sample
 from tests.fakes.agent import job_environment
 from tests.fakes.core import until
 
-NAME = "container_profiled_1"
+NAME = f"container_profiled_{os.getpid()}"
 BUSY = "block = bytearray(40 << 20)\nwhile True: pass"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import os
 import shutil
 import subprocess
 import sys
@@ -28,7 +29,7 @@ from tests.fakes.core import FakeCore, until
 from tests.nodemanager_agent.nodes import Node
 
 HELLO = a.AgentHello("n:1", "s", "0", (), can_suspend=True)
-A = "container_1_a"
+A = f"container_{os.getpid()}_t"
 
 
 def attend(address: CoreAddress, is_done: Callable[[], bool], limit_s: float = 15.0) -> list[Any]:
