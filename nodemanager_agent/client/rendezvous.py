@@ -1,5 +1,6 @@
 """Where the ranks of a gang meet: agreed through the job's ApplicationMaster before the command starts (DESIGN §6)."""
 
+import http.client
 import json
 import os
 import socket
@@ -145,7 +146,7 @@ class Master:
             except urllib.error.HTTPError as error:
                 if error.code < 500:
                     raise NoRendezvous("{}: HTTP {}".format(path, error.code)) from error
-            except (OSError, ValueError):
+            except (OSError, ValueError, http.client.HTTPException):  # it is away, or was cut off
                 answer = None
             else:
                 if isinstance(answer, dict):

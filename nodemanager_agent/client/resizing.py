@@ -42,8 +42,8 @@ def resize(worker: Worker, order: Message) -> Steps:
             figures = yield from _alive(worker, orders.restore(successor, asked), master)
         waits_s = time.monotonic()
         yield from _all_come(worker, RESTORED, master)
-    except Failed as failure:
-        yield from _back(worker, failure, master, folder)
+    except Exception as error:  # of any kind: the present generation goes on
+        yield from _back(worker, _failed(error), master, folder)
         raise
     master.end()
     if is_surplus:
@@ -73,7 +73,8 @@ def start(worker: Worker, order: Message) -> Steps:
         figures = yield from _alive(worker, orders.restore(worker, asked), master)
         waits_s = time.monotonic()
         yield from _all_come(worker, RESTORED, master)
-    except Failed as failure:
+    except Exception as error:  # of any kind: the others go on without it
+        failure = _failed(error)
         say("does not join: {}".format(failure))
         master.fail(str(failure))
         master.end()
@@ -83,6 +84,12 @@ def start(worker: Worker, order: Message) -> Steps:
     master.end()
     os.environ.pop(JOINS)
     return figures
+
+
+def _failed(error: Exception) -> Failed:
+    if isinstance(error, Failed):
+        return error
+    return Failed("FAILED", "{}: {}".format(type(error).__name__, error))
 
 
 def _go_on(worker: Worker, figures: Figures, waits_s: float) -> Steps:

@@ -167,7 +167,7 @@ def load(path: str) -> Any:
         raise Refusal("UNSAFE", reason)
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:
+    except Exception as error:  # whatever torch makes of a file that is not what it wrote
         first = str(error).strip().splitlines()[0] if str(error).strip() else ""
         raise Refusal("UNSAFE", "{}: {}".format(os.path.basename(path), first)) from error
 

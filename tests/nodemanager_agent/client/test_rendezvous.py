@@ -21,6 +21,7 @@ class Master(ThreadingHTTPServer):
 
     Attributes:
         refuse: so many registrations are refused first.
+        cuts: so many answers break off.
     """
 
     daemon_threads = True
@@ -32,6 +33,7 @@ class Master(ThreadingHTTPServer):
         self.ports: list[int] = []
         self.moved: list[str] = []
         self.refuse = 0
+        self.cuts = 0
         self.is_over = False
 
 
@@ -77,7 +79,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, status: int, body: dict[str, Any]) -> None:
         data = json.dumps(body).encode()
         self.send_response(status)
-        self.send_header("Content-Length", str(len(data)))
+        is_cut, self.server.cuts = self.server.cuts > 0, max(0, self.server.cuts - 1)
+        self.send_header("Content-Length", str(len(data) + 10 * is_cut))
         self.end_headers()
         self.wfile.write(data)
 
@@ -153,6 +156,16 @@ def test_a_generation_that_is_over_fails_the_start_and_the_worker_waits_on(
         with pytest.raises(Refused, match="NO_RENDEZVOUS"):
             job.start()
         assert job.agent.await_op("progress")["state"] == "waiting"
+
+
+def test_an_answer_that_breaks_off_is_asked_for_again(master: Master) -> None:
+    """As a master that ends does; whatever the library calls it, the gang still meets."""
+    master.cuts = 2
+    call = rendezvous.master_at(worker(master, 0)).call
+    assert call("/rendezvous?generation=3", None, lambda: True) == {"ready": False, "generation": 3}
+    master.cuts = 1
+    with pytest.raises(rendezvous.NoRendezvous, match="given up"):
+        call("/rendezvous?generation=3", None, lambda: False)
 
 
 def test_a_wrong_token_is_told_at_once(master: Master, tmp_path: Path) -> None:
