@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
@@ -20,44 +20,76 @@ _GRANT = {"gpus": [0], "uuids": [], "environment": {}}
 _RAM_DISK = Path("/dev/shm")
 
 
-class Plan(msgspec.Struct, frozen=True):
-    """What is measured: sizes of the state, and moves of each."""
+class Case(msgspec.Struct, frozen=True):
+    """A job that moves: MiB of one replica's state, and how many workers have it."""
 
-    state_mib: tuple[int, ...] = (3, 100, 380)
+    state_mib: int
+    workers: int = 1
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What is measured, and how often; cases take turns."""
+
+    cases: tuple[Case, ...] = (Case(3), Case(100), Case(380), Case(100, 8))
     moves: int = 3
 
 
-QUICK = Plan(state_mib=(3,), moves=1)
+QUICK = Plan(cases=(Case(3), Case(3, 2)), moves=1)
 
 
 def run(*, is_quick: bool, say: Callable[[str], None]) -> Sequence[Row]:
-    """A move of one PyTorch process to a warm one on this machine, by the size of its state; medians.
+    """A move of a PyTorch job to warm processes on this machine, by the size of its state and its workers; medians.
 
     `frozen_s`: from the source's stop at its mini-batch boundary to the end of the destination's first mini-batch. Its
     parts: `save_s` (write, hash and sync on a RAM disk), `restore_s` (`verify_s` and loading in place),
     `first_minibatch_s`, and `transfer_s`, the rest: orders on their way, since here nothing has to be copied.
     `minibatch_s`: of the source, for comparison. `warm_s`: what the destination did before the source stopped; a move
     without it would be frozen for that long too. `order_s`: from the order to save to the confirmed restore.
+
+    Of several workers one saves, one checks, and all load the same file; of each part the slowest worker's counts.
+    Workers on more devices than the machine has cores wait for cores and not for each other, so `save_cpu_s` and
+    `restore_cpu_s` are what the busiest worker computed for its part; `flat_ratio`: both over the same of one worker
+    with the same state, measured in turns with it (the aim is within 1.2). `wall_ratio`: likewise by the clock.
     """
     if find_spec("torch") is None:
         raise InputError(
             "gandiva bench move", "no torch", "torch in this environment: make env-jobs"
         )
     plan = QUICK if is_quick else Plan()
-    return [_row(mib, plan, say) for mib in plan.state_mib]
-
-
-def _row(mib: int, plan: Plan, say: Callable[[str], None]) -> Row:
-    moves = []
+    moves: dict[Case, list[dict[str, float]]] = {case: [] for case in plan.cases}
     for number in range(plan.moves):
-        say(f"move: {mib} MiB, {number + 1} of {plan.moves}")
-        moves.append(_move(mib))
-    return {"state_mib": mib, **{name: median(each[name] for each in moves) for name in moves[0]}}
+        for case in plan.cases:
+            size = f"{case.state_mib} MiB x {case.workers}"
+            say(f"move: {size}, {number + 1} of {plan.moves}")
+            moves[case].append(_move(case))
+    figures = {case: _medians(each) for case, each in moves.items()}
+    return [_row(case, figures) for case in plan.cases]
 
 
-def _move(mib: int) -> dict[str, float]:
+def _medians(moves: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    return {name: median(each[name] for each in moves) for name in moves[0]}
+
+
+def _row(case: Case, figures: Mapping[Case, Mapping[str, float]]) -> Row:
+    alone = figures[Case(case.state_mib)]
+    return {
+        "state_mib": case.state_mib,
+        "workers": case.workers,
+        **figures[case],
+        "flat_ratio": _sum(figures[case], "cpu_s") / _sum(alone, "cpu_s"),
+        "wall_ratio": _sum(figures[case], "s") / _sum(alone, "s"),
+    }
+
+
+def _sum(figures: Mapping[str, float], unit: str) -> float:
+    return figures[f"save_{unit}"] + figures[f"restore_{unit}"]
+
+
+def _move(case: Case) -> dict[str, float]:
     ram_disk = _RAM_DISK if _RAM_DISK.is_dir() else None
-    program = ["nodemanager_agent.bench.moving", str(mib), _STEPS]
+    program = ["nodemanager_agent.bench.moving", str(case.state_mib), _STEPS]
+    if case.workers > 1:
+        program = ["nodemanager_agent.bench.ranks", str(case.workers), *program]
     with tempfile.TemporaryDirectory(prefix="gandiva-bench-") as name:
         folder = Path(name)
         state = Path(tempfile.mkdtemp(prefix="gandiva-bench-", dir=ram_disk))
@@ -67,9 +99,9 @@ def _move(mib: int) -> dict[str, float]:
                 launched(program, folder / "b") as other,
             ):
                 source.command("start", **_GRANT)
-                other.command("warm", **_GRANT)
                 while source.minibatch_s == 0:
                     source.run_for(1.0)
+                other.command("warm", **_GRANT)
                 return _measured(source, other, state)
         finally:
             shutil.rmtree(state, ignore_errors=True)
@@ -93,6 +125,8 @@ def _measured(source: Node, destination: Node, state: Path) -> dict[str, float]:
         "verify_s": restored["verify_s"],
         "transfer_s": frozen_s - sum(parts.values()),
         "order_s": order_s,
+        "save_cpu_s": saved["save_cpu_s"],
+        "restore_cpu_s": restored["restore_cpu_s"],
         "minibatch_s": source.minibatch_s,
         "warm_s": restored["warm_s"],
         "saved_mib": saved["saved_mib"],

@@ -15,6 +15,8 @@ import tempfile
 from contextlib import contextmanager
 from typing import Any, BinaryIO, Dict, Iterator, List, NamedTuple, Optional
 
+from nodemanager_agent.client import verified
+
 MANIFEST = "manifest.json"
 NEWEST = "newest"
 
@@ -246,8 +248,12 @@ class CheckpointStore:
         if body["generation"] != number:
             raise ValueError("it is generation {}".format(body["generation"]))
         files = {str(name): Seal(*seal) for name, seal in body["files"].items()}
-        for name, seal in files.items():
-            _verify(folder, name, seal)
+
+        def check() -> None:
+            for name, seal in files.items():
+                _verify(folder, name, seal)
+
+        verified.once(folder, [MANIFEST, *files], check)
         return Checkpoint(
             folder,
             number,

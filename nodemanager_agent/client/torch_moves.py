@@ -41,7 +41,7 @@ class TorchMoves:
         """Write this rank's part below ``folder``.
 
         Returns:
-            ``save_s`` and ``saved_mib``.
+            ``save_s`` and ``save_cpu_s``, by the clock and of the processor, and ``saved_mib``.
 
         Raises:
             Refusal: NOT_MOVABLE, NO_SPACE.
@@ -49,9 +49,13 @@ class TorchMoves:
         limits = self._framework.limits()
         if not limits.can_move:
             raise Refusal("NOT_MOVABLE", limits.reason)
-        began_s, at_s = time.perf_counter(), time.time()
+        began_s, at_s, used_s = time.perf_counter(), time.time(), time.thread_time()
         size = self._replica.write(str(order["folder"]), self._rank.minibatches, at_s)
-        return {"save_s": time.perf_counter() - began_s, "saved_mib": size / 2.0**20}
+        return {
+            "save_s": time.perf_counter() - began_s,
+            "save_cpu_s": time.thread_time() - used_s,
+            "saved_mib": size / 2.0**20,
+        }
 
     def warm_up(self, is_marked: bool = True) -> None:
         """Wait at the top of the first mini-batch for the state; does not return without it.
@@ -99,7 +103,7 @@ class TorchMoves:
             self._restored = message
 
     def _restore(self, message: Message) -> Figures:
-        began_s, at_s = time.perf_counter(), time.time()
+        began_s, at_s, used_s = time.perf_counter(), time.time(), time.thread_time()
         found = self._replica.find(str(message["folder"]))
         verified_s = time.perf_counter()
         self._replica.put(self._replica.read(found))
@@ -114,6 +118,7 @@ class TorchMoves:
             "verify_s": verified_s - began_s,
             "load_s": ready_s - verified_s,
             "restore_s": ready_s - began_s,
+            "restore_cpu_s": time.thread_time() - used_s,
             "ready": ready_s,
         }
 

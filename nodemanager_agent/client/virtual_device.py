@@ -49,10 +49,10 @@ def _thread_s() -> float:
     """Of the calling thread: on a core, and runnable without one (a busy machine is no slower device)."""
     try:
         with open("/proc/thread-self/schedstat", encoding="ascii") as file:
-            on_core_ns, waited_ns = file.read().split()[:2]
-    except (OSError, ValueError):
-        return time.thread_time()
-    return (int(on_core_ns) + int(waited_ns)) / 1e9
+            waited_ns = int(file.read().split()[1])
+    except (OSError, ValueError, IndexError):
+        waited_ns = 0
+    return time.thread_time() + waited_ns / 1e9
 
 
 class Token:

@@ -14,10 +14,14 @@ needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="needs torch
 
 @needs_torch
 def test_the_parts_make_up_the_time_that_it_stands_still() -> None:
-    """G-75."""
+    """G-75; GE-7: of two workers one saves, and both load it."""
     said: list[str] = []
-    (row,) = move.run(is_quick=True, say=said.append)
-    assert said == ["move: 3 MiB, 1 of 1"]
+    row, gang = move.run(is_quick=True, say=said.append)
+    assert said == ["move: 3 MiB x 1, 1 of 1", "move: 3 MiB x 2, 1 of 1"]
+    assert (row["flat_ratio"], row["wall_ratio"]) == (1.0, 1.0)
+    assert float(gang["saved_mib"]) < 1.5 * float(row["saved_mib"])
+    assert 0 < float(gang["save_cpu_s"]) <= float(gang["save_s"])
+    assert float(gang["flat_ratio"]) > 0
     parts = ("save_s", "transfer_s", "restore_s", "first_minibatch_s")
     assert float(row["frozen_s"]) == pytest.approx(sum(float(row[name]) for name in parts))
     assert 0 < float(row["verify_s"]) < float(row["restore_s"])
