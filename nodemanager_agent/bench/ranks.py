@@ -1,4 +1,4 @@
-"""Starts a benchmark's training program once a rank, as `torchrun` does: ``python -m nodemanager_agent.bench.ranks N …``."""
+"""Starts a benchmark's training program once a rank, as `torchrun` does: arguments are a number and a module."""
 
 from __future__ import annotations
 

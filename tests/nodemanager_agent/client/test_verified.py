@@ -37,8 +37,10 @@ def test_of_many_at_once_one_checks(tmp_path: Path) -> None:
     (tmp_path / "state").write_bytes(BIG)
     check = Checks()
     readers = [threading.Thread(target=read, args=(tmp_path, check)) for _ in range(8)]
-    [each.start() for each in readers]
-    [each.join() for each in readers]
+    for each in readers:
+        each.start()
+    for each in readers:
+        each.join()
     assert check.count == 1
 
 
