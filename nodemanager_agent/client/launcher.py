@@ -15,11 +15,11 @@ from typing import Any, Deque, Iterator, List, Optional
 
 from nodemanager_agent.client.attendance import Attendance
 from nodemanager_agent.client.child import say
+from nodemanager_agent.client.leaving import ORDERS
 from nodemanager_agent.client.master_line import master_of
 from nodemanager_agent.client.orders import put_right
 from nodemanager_agent.client.processes import Tree, adopt_orphans
 from nodemanager_agent.client.ranks import Message, Ranks
-from nodemanager_agent.client.resizing import ORDERS
 from nodemanager_agent.client.wire import wait_readable
 from nodemanager_agent.client.worker import Failed, Worker
 
@@ -144,7 +144,7 @@ class Launcher:
         if isinstance(outcome, Failed):
             self._agent.send("failed", id=order["id"], code=outcome.code, detail=outcome.detail)
         else:
-            minibatches = self._worker.ranks.minibatches()
+            minibatches = self._worker.minibatches()
             self._agent.send(
                 "done",
                 id=order["id"],

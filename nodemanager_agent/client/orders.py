@@ -58,11 +58,11 @@ def suspend(worker: Worker, order: Message) -> Steps:
     if worker.state != "running":
         raise Failed("NOT_RUNNING", "this worker is {}".format(worker.state))
     began_s = time.monotonic()
-    limit_s = float(order.get("limit_s") or _limit_s(worker))
-    yield from _all_there(worker, bool(order.get("may_stop")), began_s + limit_s)
+    ends_s = began_s + float(order.get("limit_s") or limit_s(worker))
+    yield from all_there(worker, bool(order.get("may_stop")), ends_s)
     worker.state = "suspending"
     try:
-        figures = yield from _at_boundary(worker, began_s + limit_s)
+        figures = yield from _at_boundary(worker, ends_s)
     except Failed:
         worker.state = "running"
         raise
@@ -76,7 +76,7 @@ def suspend(worker: Worker, order: Message) -> Steps:
     return figures
 
 
-def _all_there(worker: Worker, may_stop: bool, ends_s: float) -> Iterator[float]:
+def all_there(worker: Worker, may_stop: bool, ends_s: float) -> Iterator[float]:
     """Wait for all ranks to have joined, while they still may."""
     while not worker.ranks.joined or not worker.ranks.are_complete():
         is_hopeless = time.monotonic() > ends_s or worker.is_past_probe()
@@ -151,8 +151,8 @@ def save(worker: Worker, order: Message) -> Steps:
         return worker.figures
     if worker.state != "running":
         raise Failed("NOT_RUNNING", "this worker is {}".format(worker.state))
-    ends_s = time.monotonic() + float(order.get("limit_s") or _limit_s(worker))
-    yield from _all_there(worker, False, ends_s)
+    ends_s = time.monotonic() + float(order.get("limit_s") or limit_s(worker))
+    yield from all_there(worker, False, ends_s)
     worker.figures = yield from _asked(worker, "save", order, ends_s)
     worker.state = "saved"
     return worker.figures
@@ -194,6 +194,9 @@ def release(worker: Worker, order: Message) -> Steps:
 
 def put_right(worker: Worker) -> None:
     """After an order that broke off: processes go on, and ranks that stopped come back."""
+    if worker.away is not None:
+        worker.state = "suspended"
+        return
     if worker.state in ("suspending", "resuming"):
         worker.tree.go_on()
         worker.ranks.ask("resume")
@@ -244,7 +247,7 @@ def _until(is_so: Callable[[], bool], ends_s: float) -> Generator[float, None, b
     return True
 
 
-def _limit_s(worker: Worker) -> float:
+def limit_s(worker: Worker) -> float:
     """Ten mini-batches, at least 30 s (G-12)."""
     return max(_LIMIT_S, 10 * (worker.ranks.progress()["minibatch_s"] or 0.0))
 

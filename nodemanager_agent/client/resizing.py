@@ -191,4 +191,4 @@ ORDERS: Dict[str, Callable[[Worker, Message], Steps]] = {
     "start": start,
     "resize": resize,
 }
-"""All that a launcher carries out."""
+"""Those, and what changes the number of workers."""

@@ -61,7 +61,10 @@ class TorchFramework(Framework):
     def limits(self) -> Limits:
         """Sharded jobs stop in place only: no replica has the whole state."""
         if self._tensors.has_graphs:
-            return Limits([], reason="CUDA graphs hold addresses of device memory")
+            can_move = not self._move_reason()  # to a process that captures graphs of its own
+            return Limits(
+                [], can_move=can_move, reason="CUDA graphs hold addresses of device memory"
+            )
         if self._gang.reason:
             return Limits([], reason=self._gang.reason)
         if self._tensors.sharded:

@@ -1,12 +1,14 @@
 """One worker of a launcher: its command, the tree of processes below, its ranks, and the state that it is in."""
 
+import shutil
 import signal
 import time
 from typing import Dict, Generator, List, Optional
 
 from nodemanager_agent.client.child import Child, reaped, with_hook
-from nodemanager_agent.client.processes import Tree
+from nodemanager_agent.client.processes import Tree, below
 from nodemanager_agent.client.ranks import Message, Ranks
+from nodemanager_agent.client.wire import start_ticks
 
 PROBE_S = 60.0
 """The ladder is probed within the first minute; who has not joined by then is none of ours (DESIGN §5)."""
@@ -33,6 +35,7 @@ class Worker:
         reason: why it ended, where that was not the command's own doing.
         granted: the last order that gave it devices.
         successor: what becomes of it in a gang of another size, while that warms up.
+        away: the folder with its state while its command is not there (`leaving.py`).
     """
 
     def __init__(self, command: List[str], tree: Tree, ranks: Ranks) -> None:
@@ -46,6 +49,8 @@ class Worker:
         self.is_plainly_stopped = False
         self.granted: Message = {}
         self.successor: Optional[Worker] = None
+        self.away: Optional[str] = None
+        self._last: Message = {}
         self._command = command
         self._child: Optional[Child] = None
         self._started_s = 0.0
@@ -67,7 +72,9 @@ class Worker:
         return {"state": self.state, "gpus": self.gpus}
 
     def progress(self) -> Message:
-        """As the wire's ``progress``."""
+        """As the wire's ``progress``; of a command that is away as it last was."""
+        if self.away is not None:
+            return {**self._last, "state": self.state}
         limits = self.ranks.limits()
         methods = limits.pop("methods")
         return {
@@ -77,16 +84,28 @@ class Worker:
             "state": self.state,
         }
 
+    def minibatches(self) -> int:
+        """Done by now, or when its command was last there."""
+        return self.ranks.minibatches() if self.away is None else int(self._last["minibatches"])
+
     def _method(self, methods: List[str], limits: Message) -> Message:
         """The best rung that works; None before the probe."""
         if self.ranks.joined:
-            if not methods:
+            if not methods and not self.leaves:
                 return {"method": "none"}
-            return {"method": methods[0] if self._is_probed else None}
+            return {"method": [*methods, "checkpoint"][0] if self._is_probed else None}
         if self._child is None or not self.is_past_probe():
             return {"method": None}
         reason = "no rank joined: a plain stop would keep the device memory"
         return {"method": "stop", "reason": limits["reason"] or reason}
+
+    @property
+    def leaves(self) -> bool:
+        """Whether it can save its state, cannot be stopped in place, and is a job of one process."""
+        limits = self.ranks.limits()
+        is_alone = all(int(each.facts.get("world_size") or 1) == 1 for each in self.ranks.joined)
+        can_save = bool(limits["can_move"]) and not limits["methods"]
+        return can_save and is_alone and len(self.ranks.joined) == 1
 
     def is_past_probe(self) -> bool:
         """Whether who has not joined by now never will, as far as anyone can say."""
@@ -148,6 +167,25 @@ class Worker:
         self.ranks, self.state = after.ranks, after.state
         before.end_alone()
 
+    def put_away(self, folder: str) -> Dict[int, Optional[int]]:
+        """End the command, whose state is in a folder; its processes, with when each started."""
+        if self.away is None:
+            self._last = self.progress()
+        self.away = folder
+        child, self._child = self._child, None
+        left: Dict[int, Optional[int]] = {}
+        if child is not None:
+            pids = [child.pid, *[each.pid for each in below(child.pid)]]
+            left = {pid: start_ticks(pid) for pid in pids}
+            child.end_alone()
+        before, self.ranks = self.ranks, self.ranks.another()
+        before.close()
+        return {pid: born for pid, born in left.items() if born is not None}
+
+    def come_back(self) -> None:
+        """The command is there again, with its state."""
+        self.away = None
+
     def end_alone(self) -> None:
         """End its command and close its socket; nothing else of this launcher is touched."""
         if self._child is not None:
@@ -174,6 +212,8 @@ class Worker:
     def close(self) -> None:
         """Leave nothing behind."""
         self.drop_successor()
+        if self.away is not None:
+            shutil.rmtree(self.away, ignore_errors=True)
         if self._child is not None:
             self._child.end()
         self.ranks.close()

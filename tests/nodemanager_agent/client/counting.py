@@ -37,9 +37,13 @@ class Counting(Framework):
     def limits(self) -> Limits:
         if self.behaviour == "graphs":
             return Limits([], reason="it holds addresses")
+        if self.behaviour == "leaves":
+            return Limits([], can_move=True, reason="it keeps what it frees")
         return Limits(["framework"])
 
     def offload(self) -> Figures:
+        if self.behaviour == "leaves":
+            raise Refusal("NOT_SUSPENDABLE", "it keeps what it frees")
         if self.behaviour == "refuses" and self.rank == 1:
             raise Refusal("HOST_MEMORY", "no room")
         assert self.state is not None
@@ -76,7 +80,7 @@ def main() -> None:
     framework = Counting(behaviour)
     rank = Rank(framework)
     rank.handlers["save"] = lambda order: write(Path(order["folder"]), framework, rank)
-    if behaviour == "moves" and os.environ.get("GANDIVA_WARM"):
+    if behaviour in ("moves", "leaves") and os.environ.get("GANDIVA_WARM"):
         warm_up(framework, rank)
     for number in range(steps):
         assert framework.state is not None, "a step without its state"
@@ -111,6 +115,9 @@ def warm_up(framework: Counting, rank: Rank) -> None:
     assert message is not None
     minibatches, size = map(int, (Path(message["folder"]) / "state").read_text().split())
     framework.state = [0] * size
+    rank.adopt(minibatches)
+    if Path(os.environ.get("NO_START", "/no such file")).exists():
+        raise SystemExit(7)
     rank.answer(message, {"from": minibatches})
 
 
