@@ -14,8 +14,11 @@ import msgspec
 
 from gandiva_core.messages import events as e
 from gandiva_core.messages.effects import (
+    CarryOver,
+    CloseMove,
     CommitGang,
     Effect,
+    OpenMove,
     ReleaseGang,
     StartTimer,
     SwitchResidents,
@@ -64,11 +67,13 @@ class Delays(msgspec.Struct, frozen=True):
         stop_s: from the order to the stop.
         start_s: from the last device's release to the start.
         reports_each: one report a job as it happens, rather than one a switch at its end.
+        move_s: from the new containers to the first mini-batch in them.
     """
 
     stop_s: Callable[[JobId], float] = lambda _: 0.0
     start_s: Callable[[JobId], float] = lambda _: 0.0
     reports_each: bool = False
+    move_s: Callable[[JobId], float] = lambda _: 0.0
 
 
 class _Course:
@@ -201,8 +206,10 @@ class SmallWorld:
             self._break(effect.job_id)
         elif isinstance(effect, SwitchResidents):
             self._switch(effect)
-        else:
+        elif isinstance(effect, StartTimer):
             self._set_timer(effect)
+        else:
+            self._move(effect)
 
     def _set_timer(self, effect: StartTimer) -> None:
         self._timers[effect.key] = effect.at_s
@@ -237,6 +244,28 @@ class SmallWorld:
         if course is not None:
             self._stop(job_id, course, self.now_s)
             course.version += 1
+
+    # ------------------------------------------------------------------ moves
+
+    def _move(self, effect: OpenMove | CarryOver | CloseMove) -> None:
+        """New containers at once; the job computes on until it computes there, after the delay of a move."""
+        if isinstance(effect, OpenMove):
+            containers = containers_of(effect.job_id, len(effect.workers))
+            self._pending.append(
+                e.MoveCommitted(self.now_s, effect.move_id, effect.job_id, containers)
+            )
+        elif isinstance(effect, CarryOver):
+            at_s = self.now_s + self._delays.move_s(effect.job_id)
+            self._at(at_s, lambda: self._moved(effect))
+
+    def _moved(self, effect: CarryOver) -> None:
+        course = self._courses.get(effect.job_id)
+        if course is None or course.since_s is None:
+            return
+        for device in course.devices:
+            self._free_at_s[device] = self.now_s
+        course.devices = tuple((b.server_id, gpu) for b in effect.bindings for gpu in b.gpus)
+        self._pending.append(e.GangMoved(self.now_s, effect.move_id, effect.job_id, 0.0))
 
     # ------------------------------------------------------------------ running
 

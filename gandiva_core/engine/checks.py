@@ -12,7 +12,15 @@ from collections.abc import Iterable, Mapping
 from gandiva_core.engine.ledger import shares_of
 from gandiva_core.engine.state import JobState, QueueState, State
 from gandiva_core.engine.transitions import Stimulus, is_allowed
-from gandiva_core.messages.decisions import Enqueue, Place, Remember, Run, Switch, WakeAt
+from gandiva_core.messages.decisions import (
+    Enqueue,
+    Migrate,
+    Place,
+    Remember,
+    Run,
+    Switch,
+    WakeAt,
+)
 from gandiva_core.model.job import JobPhase
 from gandiva_core.model.units import JobId, ServerId
 
@@ -24,22 +32,57 @@ def check_place(state: State, decision: Place) -> str | None:
         return f"job {decision.job_id} is not known"
     if not is_allowed(job.phase, Stimulus.PLACE_ORDERED):
         return f"job {decision.job_id} is {job.phase}, not waiting"
+    return _check_servers(state, job, decision.servers) or _check_resident(job, state.height_max)
+
+
+def _check_servers(state: State, job: JobState, servers: tuple[ServerId, ...]) -> str | None:
+    """Whether a gang may come to these servers."""
     workers = job.spec.workers
-    if len(decision.servers) != len(workers):
-        return f"{len(decision.servers)} servers for {len(workers)} workers"
-    for server_id in decision.servers:
+    if len(servers) != len(workers):
+        return f"{len(servers)} servers for {len(workers)} workers"
+    for server_id in servers:
         if server_id not in state.servers:
             return f"server {server_id} is not known"
         if state.servers[server_id].server.is_draining:
             return f"server {server_id} is being emptied"
         if job.spec.only_on and server_id not in job.spec.only_on:
-            return f"job {decision.job_id} insists on other servers than {server_id}"
-    shares = shares_of(workers, decision.servers)
-    for server_id, share in shares.items():
+            return f"job {job.spec.job_id} insists on other servers than {server_id}"
+    for server_id, share in shares_of(workers, servers).items():
         problem = _check_room(state, job, server_id, share)
         if problem is not None:
             return problem
-    return _check_host(state, job, decision.servers) or _check_resident(job, state.height_max)
+    return _check_host(state, job, servers)
+
+
+def check_migrate(state: State, decision: Migrate) -> str | None:
+    """A running gang that can move, room for it a second time, and free devices there (G-69)."""
+    job_id = decision.job_id
+    job = state.jobs.get(job_id)
+    if job is None:
+        return f"job {job_id} is not known"
+    if not is_allowed(job.phase, Stimulus.MOVE_ORDERED):
+        return f"job {job_id} is {job.phase}, not running"
+    fixed = state.why_fixed(job_id)
+    if fixed is not None:
+        return f"job {job_id} is not to be moved: {fixed}"
+    if decision.servers == job.servers:
+        return f"job {job_id} is on {', '.join(job.shares)} already"
+    problem = _check_servers(state, job, decision.servers)
+    if problem is not None:
+        return problem
+    for server_id in decision.servers:
+        if not state.servers[server_id].server.can_suspend:
+            return f"nothing on server {server_id} can take a job over"
+    for victim in decision.suspend:
+        if victim == job_id or victim not in state.jobs:
+            return f"job {victim} cannot be stopped for it"
+    run = Run(job_id, decision.bindings)
+    shares = shares_of(job.spec.workers, decision.servers)
+    return (
+        _check_suspends(state, decision.suspend)
+        or _check_shape(state, run, shares)
+        or _check_devices(state, run, decision.suspend, set())
+    )
 
 
 def _check_room(state: State, job: JobState, server_id: ServerId, share: int) -> str | None:
@@ -115,7 +158,7 @@ def check_switch(state: State, decision: Switch) -> str | None:
     if problem is not None:
         return problem
     for run in decision.prepare:
-        problem = _check_shape(state, run)
+        problem = _check_shape(state, run, state.jobs[run.job_id].shares)
         if problem is not None:
             return problem
     return _check_running(state, runs) if state.queues and runs else None
@@ -154,14 +197,15 @@ def _check_runs(state: State, runs: Iterable[Run], suspends: tuple[JobId, ...]) 
             return f"job {run.job_id} is {job.phase}, neither starting nor suspended"
         if job.is_held:
             return f"job {run.job_id} is held by its owner"
-        problem = _check_shape(state, run) or _check_devices(state, run, suspends, promised)
+        problem = _check_shape(state, run, job.shares)
+        problem = problem or _check_devices(state, run, suspends, promised)
         if problem is not None:
             return problem
     return None
 
 
-def _check_shape(state: State, run: Run) -> str | None:
-    """A gang runs whole or not at all: bindings have the job's share on each server (G-11 ii)."""
+def _check_shape(state: State, run: Run, shares: Mapping[ServerId, int]) -> str | None:
+    """A gang runs whole or not at all: bindings have its share on each server (G-11 ii)."""
     counts: dict[ServerId, int] = {}
     for binding in run.bindings:
         server = state.servers.get(binding.server_id)
@@ -173,8 +217,8 @@ def _check_shape(state: State, run: Run) -> str | None:
             if not 0 <= gpu < server.server.gpus:
                 return f"server {binding.server_id} has no device {gpu}"
         counts[binding.server_id] = counts.get(binding.server_id, 0) + len(binding.gpus)
-    if counts != state.jobs[run.job_id].shares:
-        return f"job {run.job_id} is bound to {_text(counts)}, its gang is {_text(state.jobs[run.job_id].shares)}"
+    if counts != shares:
+        return f"job {run.job_id} is bound to {_text(counts)}, its gang is {_text(shares)}"
     return None
 
 

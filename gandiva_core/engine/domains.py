@@ -63,9 +63,12 @@ class Domains:
         reached = {start}
         frontier = [start]
         while frontier:
-            for job_id in servers[frontier.pop()].residents:
+            at = frontier.pop()
+            for job_id in servers[at].residents:
                 shares = jobs[job_id].shares
-                if len(shares) > 1:
+                if (
+                    len(shares) > 1 and at in shares
+                ):  # who is only on his way here does not join it yet
                     new = shares.keys() - reached
                     reached |= new
                     frontier += new

@@ -8,15 +8,23 @@ from typing import Any
 from gandiva_core.engine import checks
 from gandiva_core.engine.ledger import Ledger
 from gandiva_core.engine.lifecycle import Lifecycle
+from gandiva_core.engine.state import Moving
 from gandiva_core.messages.decisions import (
     Decision,
     Enqueue,
+    Migrate,
     Place,
     Remember,
     Switch,
     WakeAt,
 )
-from gandiva_core.messages.effects import CommitGang, Effect, StartTimer, SwitchResidents
+from gandiva_core.messages.effects import (
+    CommitGang,
+    Effect,
+    OpenMove,
+    StartTimer,
+    SwitchResidents,
+)
 from gandiva_core.model.units import JobId
 
 
@@ -31,6 +39,7 @@ class Expansion:
             Place: self._place,
             Enqueue: lambda decision, _: self._enqueue(decision),
             Switch: self._switch,
+            Migrate: self._migrate,
             Remember: lambda decision, _: self._remember(decision),
             WakeAt: self._wake_at,
         }
@@ -61,8 +70,7 @@ class Expansion:
         if problem is not None:
             return problem
         state = self._state
-        switch_id = state.next_switch_id
-        self._ledger.undo.write(state, "next_switch_id", switch_id + 1)
+        switch_id = self._next_switch_id()
         for job_id in decision.suspend:
             self._lifecycle.order_suspend(state.jobs[job_id], switch_id)
         for run in decision.run:
@@ -78,6 +86,32 @@ class Expansion:
                 decision.prepare,
             )
         )
+        return None
+
+    def _next_switch_id(self) -> int:
+        switch_id = self._state.next_switch_id
+        self._ledger.undo.write(self._state, "next_switch_id", switch_id + 1)
+        return switch_id
+
+    def _stop(self, job_id: JobId, effects: list[Effect]) -> None:
+        state, switch_id = self._state, self._next_switch_id()
+        job = state.jobs[job_id]
+        self._lifecycle.order_suspend(job, switch_id)
+        servers = state.domain(job.servers[0])
+        effects.append(SwitchResidents(state.number, switch_id, servers, (job_id,)))
+
+    def _migrate(self, decision: Migrate, effects: list[Effect]) -> str | None:
+        problem = checks.check_migrate(self._state, decision)
+        if problem is not None:
+            return problem
+        state, job_id = self._state, decision.job_id
+        for victim in decision.suspend:
+            self._stop(victim, effects)
+        move_id = state.next_move_id
+        self._ledger.undo.write(state, "next_move_id", move_id + 1)
+        job = state.jobs[job_id]
+        self._lifecycle.order_move(job, Moving(move_id, decision.servers, decision.bindings))
+        effects.append(OpenMove(state.number, move_id, job_id, decision.servers, job.spec.workers))
         return None
 
     def _remember(self, decision: Remember) -> str | None:

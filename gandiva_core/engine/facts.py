@@ -8,7 +8,7 @@ sender builds is an `InputError`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from gandiva_core.engine.ledger import Ledger
@@ -17,9 +17,10 @@ from gandiva_core.engine.state import JobState
 from gandiva_core.engine.transitions import Stimulus, is_allowed
 from gandiva_core.messages import events as e
 from gandiva_core.messages.decisions import Wait
-from gandiva_core.messages.effects import Effect, ReleaseGang
+from gandiva_core.messages.effects import CarryOver, CloseMove, Effect, ReleaseGang
 from gandiva_core.model.errors import InputError
 from gandiva_core.model.job import JobPhase, JobSpec
+from gandiva_core.model.placement import Binding
 from gandiva_core.model.units import JobId, QueueName, ServerId
 
 
@@ -47,6 +48,10 @@ class Facts:
             e.JobHeld: lambda event: self._job_held(event.job_id, is_held=True),
             e.JobReleased: lambda event: self._job_held(event.job_id, is_held=False),
             e.JobProfiled: self._job_reported,
+            e.MoveAsked: self._job_reported,
+            e.MoveCommitted: self._move_committed,
+            e.GangMoved: self._gang_moved,
+            e.MoveFailed: self._move_failed,
             e.TimerFired: self._timer_fired,
             e.MinibatchesReached: self._job_reported,
             e.ReclaimAsked: self._job_reported,
@@ -104,7 +109,11 @@ class Facts:
 
     def _lose(self, server_id: ServerId, reason: str) -> None:
         for job_id in tuple(self._state.servers[server_id].residents):
-            self._break(self._state.jobs[job_id], f"server {server_id} was lost {reason}".strip())
+            job = self._state.jobs[job_id]
+            if server_id in job.shares:
+                self._break(job, f"server {server_id} was lost {reason}".strip())
+            else:
+                self._stay(job)
         self._ledger.remove_server(server_id)
 
     def _queues_configured(self, event: e.QueuesConfigured) -> bool:
@@ -168,6 +177,7 @@ class Facts:
         job = self._state.jobs.get(job_id)
         if job is None:
             return self._ignore()
+        self._close_move(job, is_done=False)
         self._lifecycle.end(job, stimulus)
         return True
 
@@ -177,7 +187,8 @@ class Facts:
         | e.ReclaimAsked
         | e.ContainersHeld
         | e.AmWaited
-        | e.JobProfiled,
+        | e.JobProfiled
+        | e.MoveAsked,
     ) -> bool:
         return event.job_id in self._state.jobs or self._ignore()
 
@@ -215,8 +226,59 @@ class Facts:
         return True
 
     def _break(self, job: JobState, reason: str) -> None:
+        self._close_move(job, is_done=False)
         self._lifecycle.break_gang(job, Wait("broken", "a restart", reason))
         self._effects.append(ReleaseGang(self._state.number, job.spec.job_id, reason))
+
+    # ------------------------------------------------------------------ moves
+
+    def _moving(self, event: e.MoveCommitted | e.GangMoved | e.MoveFailed) -> JobState | None:
+        job = self._state.jobs.get(event.job_id)
+        if job is not None and job.move is not None and job.move.move_id == event.move_id:
+            return job
+        self._ignore()
+        return None
+
+    def _move_committed(self, event: e.MoveCommitted) -> bool:
+        job = self._moving(event)
+        if job is None or job.move is None:
+            return False
+        if job.move.is_committed:
+            return self._ignore()
+        self._lifecycle.commit_move(job)
+        move = job.move
+        self._effects.append(
+            CarryOver(self._state.number, move.move_id, event.job_id, move.servers, move.bindings)
+        )
+        return True
+
+    def _gang_moved(self, event: e.GangMoved) -> bool:
+        job = self._moving(event)
+        if job is None or job.move is None:
+            return False
+        if not job.move.is_committed:
+            return self._ignore()
+        self._stop_holders(job.move.bindings, event.at_s)
+        self._close_move(job, is_done=True)
+        self._lifecycle.arrive(job)
+        return True
+
+    def _move_failed(self, event: e.MoveFailed) -> bool:
+        job = self._moving(event)
+        if job is None:
+            return False
+        self._stay(job)
+        return True
+
+    def _stay(self, job: JobState) -> None:
+        self._close_move(job, is_done=False)
+        self._lifecycle.stay(job)
+
+    def _close_move(self, job: JobState, *, is_done: bool) -> None:
+        if job.move is not None:
+            self._effects.append(
+                CloseMove(self._state.number, job.move.move_id, job.spec.job_id, is_done)
+            )
 
     # ------------------------------------------------------------------ switches and timers
 
@@ -230,7 +292,7 @@ class Facts:
         for job_id, at_s in event.started:
             job = self._awaited(job_id, event.switch_id, JobPhase.RESUMING)
             if job is not None:
-                self._stop_holders(job, min(at_s, event.at_s))
+                self._stop_holders(job.bindings, min(at_s, event.at_s))
                 self._lifecycle.start(job, min(at_s, event.at_s))
                 is_news = True
         return is_news
@@ -257,14 +319,20 @@ class Facts:
             for gpu in binding.gpus:
                 claimant = claims[gpu]
                 if claimant is not None:
-                    self._lifecycle.withdraw(self._state.jobs[claimant])
+                    self._withdraw(self._state.jobs[claimant])
+
+    def _withdraw(self, job: JobState) -> None:
+        if job.move is None:
+            self._lifecycle.withdraw(job)
+        else:
+            self._stay(job)
 
     def _job_learned(self, event: e.JobLearned) -> bool:
         reason = "" if event.can_suspend else event.reason or "it cannot be suspended"
         job = self._state.jobs.get(event.job_id)
-        if job is None or job.unsuspendable == reason:
+        if job is None or (job.unsuspendable == reason and job.fixed == event.fixed):
             return self._ignore()
-        self._ledger.learn(job, reason)
+        self._ledger.learn(job, reason, event.fixed)
         return True
 
     def _job_held(self, job_id: JobId, *, is_held: bool) -> bool:
@@ -281,9 +349,9 @@ class Facts:
         self._ignore()
         return None
 
-    def _stop_holders(self, job: JobState, at_s: float) -> None:
+    def _stop_holders(self, bindings: Iterable[Binding], at_s: float) -> None:
         """A device passes on only after its holder stopped: a start reported first implies the stop."""
-        for binding in job.bindings:
+        for binding in bindings:
             holders = self._state.servers[binding.server_id].holders
             for gpu in binding.gpus:
                 holder = holders[gpu]

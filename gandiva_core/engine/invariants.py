@@ -12,17 +12,18 @@ After an event only what it touched is checked; the full check looks at everythi
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 
 from gandiva_core.engine.alike import Alike
 from gandiva_core.engine.domains import Domains
-from gandiva_core.engine.ledger import Ledger, is_over_height, is_over_limit, shares_of
+from gandiva_core.engine.ledger import Ledger, is_over_height, shares_of
+from gandiva_core.engine.queue_books import device_users, is_over_limit
 from gandiva_core.engine.state import JobState, QueueState, ServerState, State
 from gandiva_core.model.errors import InvariantError
 from gandiva_core.model.job import DEVICE_PHASES, RESIDENT_PHASES, JobPhase
 from gandiva_core.model.units import JobId
 
-_COMPUTING = frozenset({JobPhase.RUNNING, JobPhase.SUSPENDING})
+_COMPUTING = frozenset({JobPhase.RUNNING, JobPhase.SUSPENDING, JobPhase.MIGRATING})
+_SETTLED = frozenset({JobPhase.RUNNING, JobPhase.MIGRATING})
 _AWAITED = frozenset({JobPhase.SUSPENDING, JobPhase.RESUMING})
 
 
@@ -82,8 +83,12 @@ def _check_job(state: State, job: JobState) -> None:
         raise InvariantError(f"job {job_id} is {phase} with a run since {job.run_since_s}")
     if (phase in _AWAITED) != (job.switch_id != 0):
         raise InvariantError(f"job {job_id} is {phase}, awaiting switch {job.switch_id}")
-    for server_id, share in shares.items():
+    if (phase is JobPhase.MIGRATING) != (job.move is not None):
+        raise InvariantError(f"job {job_id} is {phase}, moving by {job.move}")
+    coming = {} if job.move is None else job.move.shares
+    for server_id in {**shares, **coming}:
         found = state.servers[server_id].residents.get(job_id)
+        share = shares.get(server_id, 0) + coming.get(server_id, 0)
         if found != share:
             raise InvariantError(f"job {job_id}: {found} GPUs resident on {server_id}, not {share}")
     if phase in DEVICE_PHASES:
@@ -105,6 +110,10 @@ def _check_gang(state: State, job: JobState) -> None:
         counts[binding.server_id] += len(binding.gpus)
     if counts != job.shares:
         raise InvariantError(f"job {job_id} is bound to {counts} of its shares {job.shares}")
+    for binding in () if job.move is None else job.move.bindings:
+        claims = state.servers[binding.server_id].claims
+        if any(claims[gpu] != job_id for gpu in binding.gpus):
+            raise InvariantError(f"job {job_id} moves to {binding} without a promise of it")
 
 
 def _check_devices(state: State, server: ServerState) -> None:
@@ -120,13 +129,13 @@ def _check_devices(state: State, server: ServerState) -> None:
         if holder is not None:
             phase = jobs[holder].phase
             counts[holder] = counts.get(holder, 0) + 1
-            if phase is not JobPhase.SUSPENDING and (phase is not JobPhase.RUNNING or claim):
+            if phase is not JobPhase.SUSPENDING and (phase not in _SETTLED or claim):
                 device = f"{server.server.server_id}/{gpu}"
                 raise InvariantError(f"{device} is held by {holder} in {phase}, claimed by {claim}")
         if claim is not None:
             phase = jobs[claim].phase
             counts[claim] = counts.get(claim, 0) + 1
-            if phase is not JobPhase.RESUMING:
+            if phase is not JobPhase.RESUMING and phase is not JobPhase.MIGRATING:
                 device = f"{server.server.server_id}/{gpu}"
                 raise InvariantError(f"{device} is claimed by {claim} in {phase}")
     for job_id, count in counts.items():
@@ -142,10 +151,11 @@ def _check_accounts(state: State, server: ServerState) -> None:
     memory_mib, vcores = spec.memory_mib, spec.vcores
     for job_id in server.residents:
         job = state.jobs[job_id]
-        for worker, server_id in zip(job.spec.workers, job.servers, strict=True):
-            if server_id == name:
-                memory_mib -= worker.memory_mib
-                vcores -= worker.vcores
+        for servers in (job.servers, () if job.move is None else job.move.servers):
+            for worker, server_id in zip(job.spec.workers, servers, strict=False):
+                if server_id == name:
+                    memory_mib -= worker.memory_mib
+                    vcores -= worker.vcores
     allocated = sum(server.residents.values())
     _demand(server.allocated == allocated, f"server {name}: M", server.allocated, allocated)
     unsliced = sum(
@@ -203,8 +213,8 @@ def _check_queue_use(state: State) -> None:
     unsliced: defaultdict[QueueState, int] = defaultdict(int)
     demand: defaultdict[QueueState, int] = defaultdict(int)
     for server in state.servers.values():
-        for users in zip(server.holders, server.claims, strict=True):
-            for link in _links(state, users):
+        for users in device_users(state, server):
+            for link in {link for user in users for link in user.chain}:
                 running[link] += 1
     for job in state.jobs.values():
         _demand(
@@ -222,10 +232,6 @@ def _check_queue_use(state: State) -> None:
         found = link.running, link.resident, link.unsliced, link.demand
         expected = running[link], resident[link], unsliced[link], demand[link]
         _demand(found == expected, f"queue {link.limit.name}: use", found, expected)
-
-
-def _links(state: State, users: Iterable[JobId | None]) -> set[QueueState]:
-    return {link for user in users if user is not None for link in state.jobs[user].chain}
 
 
 def _check_kinds(state: State) -> None:

@@ -14,13 +14,14 @@ from contextlib import contextmanager
 
 import msgspec
 
-from gandiva_core.engine.state import JobState, QueueState, ServerState, State
+from gandiva_core.engine.queue_books import QueueBooks, claimant, is_over_limit
+from gandiva_core.engine.state import JobState, Moving, QueueState, ServerState, State
 from gandiva_core.engine.undo import UndoLog
 from gandiva_core.model.cluster import QueueLimit, Server
 from gandiva_core.model.errors import InvariantError
 from gandiva_core.model.job import JobSpec, Worker
 from gandiva_core.model.placement import Binding
-from gandiva_core.model.units import JobId, QueueKey, QueueName, ServerId
+from gandiva_core.model.units import JobId, QueueName, ServerId
 
 ENDED_KEPT = 65_536
 """How many ended jobs are remembered, so that a late second JobSubmitted revives none of them."""
@@ -46,6 +47,7 @@ class Ledger:
         self.moved_servers: dict[ServerId, None] = {}
         #: Residents changed.
         self.touched_queues: dict[QueueState, None] = {}
+        self._queues = QueueBooks(state, self.undo, self.touched_queues)
 
     # ------------------------------------------------------------------ taking back
 
@@ -81,12 +83,12 @@ class Ledger:
         self.undo.write_entry(self.state.jobs, job.spec.job_id, job)
         self.undo.write(self.state, "next_sequence", job.sequence + 1)
         self.touched_jobs[job.spec.job_id] = None
-        self._count(job.chain, demand=job.spec.gpus)
+        self._queues.count(job.chain, demand=job.spec.gpus)
 
     def remove_job(self, job: JobState) -> None:
         """Forget a job that ended, but that it has."""
         state = self.state
-        self._count(job.chain, demand=-job.spec.gpus)
+        self._queues.count(job.chain, demand=-job.spec.gpus)
         del state.jobs[job.spec.job_id]
         self.undo.note(self._bring_back, job)
         self.undo.write_entry(state.ended, job.spec.job_id, None)
@@ -130,39 +132,94 @@ class Ledger:
             raise InvariantError(f"job {job.spec.job_id} is resident already")
         job.servers = servers
         job.shares = shares_of(job.spec.workers, servers)
-        for server_id, share in job.shares.items():
-            server = self._open(server_id)
-            residents = server.residents
-            if residents and self.state.jobs[next(reversed(residents))].sequence > job.sequence:
-                server.residents = self._by_sequence({**residents, job.spec.job_id: share})
-            else:
-                server.residents = {**residents, job.spec.job_id: share}
-            server.allocated += share
-            server.is_overfull = False  # whoever adds to an excess has to `excuse` it
-            server.unsliced += 0 if job.is_sliced else share
-            if server.affinity == 0:
-                server.affinity = job.spec.affinity_class
-        self._charge(job, -1)
-        self._count_resident(job, 1)
+        self._enter(job, servers, job.shares)
+        self._queues.count_resident(job, 1)
         self._forget_domains(job)
 
     def vacate(self, job: JobState) -> None:
         """End a gang's residency on all its servers; its devices were let go before."""
         self._forget_domains(job)
-        self._count_resident(job, -1)
-        for server_id, share in job.shares.items():
+        self._queues.count_resident(job, -1)
+        self._leave(job, job.servers, job.shares)
+        job.servers = ()
+        job.shares = {}
+
+    def _enter(
+        self, job: JobState, servers: tuple[ServerId, ...], shares: Mapping[ServerId, int]
+    ) -> None:
+        """Count a gang on servers: where it lives, or, at the end of a move, will."""
+        job_id = job.spec.job_id
+        for server_id, share in shares.items():
             server = self._open(server_id)
-            server.residents = {k: v for k, v in server.residents.items() if k != job.spec.job_id}
+            residents = server.residents
+            counted = {**residents, job_id: residents.get(job_id, 0) + share}
+            if residents and self.state.jobs[next(reversed(residents))].sequence > job.sequence:
+                counted = self._by_sequence(counted)
+            server.residents = counted
+            server.allocated += share
+            server.is_overfull = False  # whoever adds to an excess has to `excuse` it
+            server.unsliced += 0 if job.is_sliced else share
+            if server.affinity == 0:
+                server.affinity = job.spec.affinity_class
+        self._charge(job, servers, -1)
+
+    def _leave(
+        self, job: JobState, servers: tuple[ServerId, ...], shares: Mapping[ServerId, int]
+    ) -> None:
+        job_id = job.spec.job_id
+        for server_id, share in shares.items():
+            server = self._open(server_id)
+            left = server.residents[job_id] - share
+            rest = {k: v for k, v in server.residents.items() if k != job_id or left}
+            server.residents = {**rest, job_id: left} if left else rest
             server.allocated -= share
             server.unsliced -= 0 if job.is_sliced else share
             self._review_affinity(server)
-        self._charge(job, 1)
-        for server_id in job.shares:
+        self._charge(job, servers, 1)
+        for server_id in shares:
             server = self.state.servers[server_id]
             if server.is_overfull:
                 server.is_overfull = is_over_height(server, self.state.height_max)
-        job.servers = ()
-        job.shares = {}
+
+    # ------------------------------------------------------------------ moves
+
+    def reserve(self, job: JobState, move: Moving) -> None:
+        """Count a running gang where it is going as well, and promise it devices there (G-69).
+
+        Its queue runs it once, wherever it computes, so a queue's use does not change.
+        """
+        self._keep(job)
+        job.move = move
+        self._enter(job, move.servers, move.shares)
+        for binding in move.bindings:
+            self._set_claims(binding, None, job.spec.job_id)
+
+    def release(self, job: JobState) -> None:
+        """The gang does not go there."""
+        move = _of_move(job)
+        self._keep(job)
+        job.move = None
+        for binding in move.bindings:
+            self._set_claims(binding, job.spec.job_id, None)
+        self._leave(job, move.servers, move.shares)
+
+    def arrive(self, job: JobState) -> None:
+        """The gang lives where it was going, and holds the devices that it was promised there."""
+        move = _of_move(job)
+        self.release(job)
+        self.let_go(job)
+        self.vacate(job)
+        self.settle(job, move.servers)
+        self.excuse(job)
+        job.bindings = move.bindings
+        self.seize(job)
+
+    def _set_claims(self, binding: Binding, before: JobId | None, after: JobId | None) -> None:
+        claims = self._touch(binding).claims
+        for gpu in binding.gpus:
+            if claims[gpu] != before:
+                raise InvariantError(f"{binding.server_id}/{gpu} is promised to {claims[gpu]}")
+            self.undo.write_item(claims, gpu, after)
 
     def excuse(self, job: JobState) -> None:
         """A fact, not a decision, made this gang resident: limits that it passes are passed rightly."""
@@ -187,8 +244,8 @@ class Ledger:
         jobs = self.state.jobs
         return dict(sorted(residents.items(), key=lambda item: jobs[item[0]].sequence))
 
-    def _charge(self, job: JobState, sign: int) -> None:
-        for worker, server_id in zip(job.spec.workers, job.servers, strict=True):
+    def _charge(self, job: JobState, servers: tuple[ServerId, ...], sign: int) -> None:
+        for worker, server_id in zip(job.spec.workers, servers, strict=True):
             server = self.state.servers[server_id]
             server.memory_free_mib += sign * worker.memory_mib
             server.vcores_free += sign * worker.vcores
@@ -217,18 +274,18 @@ class Ledger:
             for gpu in binding.gpus:
                 if claims[gpu] is not None:
                     raise InvariantError(f"{binding.server_id}/{gpu} is promised already")
-                self._count_device(job, server.holders[gpu], 1)
+                self._queues.count_device(job, server.holders[gpu], 1)
                 self.undo.write_item(claims, gpu, job_id)
 
     def seize(self, job: JobState) -> None:
-        """Give a job the devices of its bindings at once; only a state that is built anew does so."""
+        """Give a job the devices of its bindings at once: it runs there already."""
         job_id = job.spec.job_id
         for binding in job.bindings:
             server = self._touch(binding)
             for gpu in binding.gpus:
                 if server.holders[gpu] is not None:
                     raise InvariantError(f"{binding.server_id}/{gpu} is held already")
-                self._count_device(job, server.claims[gpu], 1)
+                self._queues.count_device(job, claimant(self.state, server, gpu), 1)
                 self.undo.write_item(server.holders, gpu, job_id)
 
     def take(self, job: JobState) -> None:
@@ -254,10 +311,10 @@ class Ledger:
                     continue  # where it last ran; the device has gone since
                 if holders[gpu] == job_id:
                     self.undo.write_item(holders, gpu, None)
-                    self._count_device(job, claims[gpu], -1)
+                    self._queues.count_device(job, claimant(self.state, server, gpu), -1)
                 elif claims[gpu] == job_id:
                     self.undo.write_item(claims, gpu, None)
-                    self._count_device(job, holders[gpu], -1)
+                    self._queues.count_device(job, holders[gpu], -1)
             if len(holders) > server.server.gpus:
                 self._fit_devices(server)
 
@@ -275,112 +332,41 @@ class Ledger:
 
     # ------------------------------------------------------------------ queues
 
-    def _count_device(self, job: JobState, other: JobId | None, sign: int) -> None:
-        """A job begins or ceases to use a device that `other` has as well, one holding it, one claiming it.
-
-        A queue uses such a device once, however many of its jobs do.
-        """
-        if other is None:
-            self._count(job.chain, running=sign)
-            return
-        chain = self.state.jobs[other].chain
-        if chain is not job.chain:
-            self._count([link for link in job.chain if link not in chain], running=sign)
-
-    def _count_resident(self, job: JobState, sign: int) -> None:
-        gpus = sign * job.spec.gpus
-        self._count(job.chain, resident=gpus, unsliced=0 if job.is_sliced else gpus)
-
-    def _count(
-        self,
-        links: Iterable[QueueState],
-        *,
-        running: int = 0,
-        resident: int = 0,
-        unsliced: int = 0,
-        demand: int = 0,
-    ) -> None:
-        """Add to a queue's use; what it ran until now is booked first."""
-        now_s = self.state.now_s
-        for link in links:
-            self.undo.note(link.put_back, link.keep())
-            self.touched_queues[link] = None
-            if running:
-                link.gpu_s = link.used_gpu_s(now_s)
-                link.since_s = now_s
-                link.running += running
-            link.resident += resident
-            link.unsliced += unsliced
-            link.demand += demand
-            if link.is_overfull:
-                over = over_limit(link, self.state.height_max)
-                has_grown = (running > 0 and over[0]) or (resident > 0 and over[1])
-                link.is_overfull = any(over) and not has_grown  # as in `settle`
-
     def configure_queues(self, limits: Iterable[QueueLimit]) -> None:
         """Replace the queue tree and count every job anew; what a queue ran before is not forgotten."""
-        state = self.state
-        known, now_s = state.queues, state.now_s
-        queues: dict[QueueKey, QueueState] = {}
-        for limit in limits:
-            key = limit.name, limit.partition
-            ran_gpu_s = known[key].used_gpu_s(now_s) if key in known else 0.0
-            queues[key] = QueueState(limit, now_s, ran_gpu_s)
-        self.undo.write(state, "queues", queues)
-        self.undo.write(state, "chains", {})
-        for job in state.jobs.values():
-            self.undo.write(job, "chain", state.chain(job.spec.queue, job.spec.partition))
-        self.recount_queues()
+        self._queues.configure(limits)
+        self._recount_unsliced()
 
     def redefine(self, job: JobState, spec: JobSpec) -> None:
         """A job turns out to ask for something else, or to count elsewhere; what it holds is counted by the caller."""
-        self._count(job.chain, demand=-job.spec.gpus)
+        self._queues.count(job.chain, demand=-job.spec.gpus)
         self.undo.write(job, "spec", spec)
         self.undo.write(job, "chain", self.state.chain(spec.queue, spec.partition))
-        self._count(job.chain, demand=spec.gpus)
+        self._queues.count(job.chain, demand=spec.gpus)
 
     def move_queue(self, job: JobState, queue: QueueName) -> None:
         """A job counts in another queue from now on."""
         self.redefine(job, msgspec.structs.replace(job.spec, queue=queue))
         self.recount_queues()
 
-    def learn(self, job: JobState, unsuspendable: str) -> None:
-        """A job turns out to be one that cannot be suspended, or can after all."""
-        self.undo.note(job.put_back, job.keep())
-        self.touched_jobs[job.spec.job_id] = None
-        job.unsuspendable = unsuspendable
+    def learn(self, job: JobState, unsuspendable: str, fixed: str) -> None:
+        """A job turns out to be one that cannot be suspended, or moved, or can after all."""
+        self._keep(job)
+        job.unsuspendable, job.fixed = unsuspendable, fixed
         self.recount_queues()
 
     def hold(self, job: JobState, *, is_held: bool) -> None:
         """Its owner takes it out of the running, or lets it back in."""
+        self._keep(job)
+        job.is_held = is_held
+
+    def _keep(self, job: JobState) -> None:
         self.undo.note(job.put_back, job.keep())
         self.touched_jobs[job.spec.job_id] = None
-        job.is_held = is_held
 
     def recount_queues(self) -> None:
         """Queue use from scratch, after a fact changed what counts where."""
-        running: defaultdict[QueueState, int] = defaultdict(int)
-        resident: defaultdict[QueueState, int] = defaultdict(int)
-        for server in self.state.servers.values():
-            for users in zip(server.holders, server.claims, strict=True):
-                chains = [self.state.jobs[user].chain for user in users if user is not None]
-                for link in dict.fromkeys(link for chain in chains for link in chain):
-                    running[link] += 1
-        unsliced: defaultdict[QueueState, int] = defaultdict(int)
-        demand: defaultdict[QueueState, int] = defaultdict(int)
-        for job in self.state.jobs.values():
-            gpus = sum(job.shares.values())
-            for link in job.chain:
-                resident[link] += gpus
-                unsliced[link] += 0 if job.is_sliced else gpus
-                demand[link] += job.spec.gpus
-        now_s = self.state.now_s
-        for link in self.state.queues.values():
-            self.undo.note(link.put_back, link.keep())
-            link.gpu_s, link.since_s = link.used_gpu_s(now_s), now_s
-            link.running, link.resident = running[link], resident[link]
-            link.unsliced, link.demand = unsliced[link], demand[link]
-            link.is_overfull = is_over_limit(link, self.state.height_max)
+        self._queues.recount()
         self._recount_unsliced()
 
     def _recount_unsliced(self) -> None:
@@ -428,17 +414,6 @@ class Ledger:
         known.is_overfull = is_over_height(known, self.state.height_max)
 
 
-def is_over_limit(link: QueueState, height_max: int) -> bool:
-    """Whether a queue uses more than DESIGN §4 allows it."""
-    return any(over_limit(link, height_max))
-
-
-def over_limit(link: QueueState, height_max: int) -> tuple[bool, bool]:
-    """Whether a queue runs more, and whether it has more residents, than DESIGN §4 allows it."""
-    limit = link.limit.max_gpus + 1e-9
-    return link.running > limit, link.resident > limit * height_max
-
-
 def is_over_height(server: ServerState, height_max: int) -> bool:
     """Whether residents exceed H_max, memory or vcores."""
     return (
@@ -446,3 +421,9 @@ def is_over_height(server: ServerState, height_max: int) -> bool:
         or server.memory_free_mib < 0
         or server.vcores_free < 0
     )
+
+
+def _of_move(job: JobState) -> Moving:
+    if job.move is None:
+        raise InvariantError(f"job {job.spec.job_id} does not move")
+    return job.move

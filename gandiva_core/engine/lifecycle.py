@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from gandiva_core.engine.ledger import Ledger
-from gandiva_core.engine.state import JobState
+from gandiva_core.engine.state import JobState, Moving
 from gandiva_core.engine.transitions import Stimulus, follow
 from gandiva_core.messages.decisions import Wait
 from gandiva_core.model.job import JobPhase, JobSpec
@@ -97,6 +99,27 @@ class Lifecycle:
         if not job.has_run:
             job.bindings = ()
 
+    def order_move(self, job: JobState, move: Moving) -> None:
+        """Told to go on elsewhere; computes here until its state is saved, and has its place there reserved."""
+        self._move(job, Stimulus.MOVE_ORDERED)
+        self._ledger.reserve(job, move)
+
+    def arrive(self, job: JobState) -> None:
+        """It computes where it was going; what it had before is free."""
+        self._move(job, Stimulus.MOVED)
+        self._ledger.arrive(job)
+
+    def stay(self, job: JobState) -> None:
+        """Its move came to nothing: it computes on where it is."""
+        self._move(job, Stimulus.NOT_MOVED)
+        self._ledger.release(job)
+
+    def commit_move(self, job: JobState) -> None:
+        """Its new containers are there."""
+        assert job.move is not None
+        self._ledger.undo.note(job.put_back, job.keep())
+        job.move = msgspec.structs.replace(job.move, is_committed=True)
+
     def break_gang(self, job: JobState, reason: Wait) -> None:
         """The gang lost a worker: everything it has on any server is free, and it waits at its old place (G-13)."""
         was_committing = job.phase is JobPhase.COMMITTING
@@ -138,6 +161,8 @@ class Lifecycle:
             job.run_since_s = None
 
     def _strip(self, job: JobState) -> None:
+        if job.move is not None:
+            self._ledger.release(job)
         self._ledger.let_go(job)
         self._ledger.vacate(job)
         job.bindings = ()

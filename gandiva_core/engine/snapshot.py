@@ -11,7 +11,7 @@ import msgspec
 
 from gandiva_core.engine import invariants
 from gandiva_core.engine.ledger import Ledger, is_over_height
-from gandiva_core.engine.state import JobState, State
+from gandiva_core.engine.state import JobState, Moving, State
 from gandiva_core.messages.decisions import Wait
 from gandiva_core.model.cluster import QueueLimit, Server
 from gandiva_core.model.errors import InputError, InvariantError
@@ -38,7 +38,9 @@ class JobSnapshot(msgspec.Struct, frozen=True, omit_defaults=True):
     switch_id: int = 0
     answers_owed: int = 0
     unsuspendable: str = ""
+    fixed: str = ""
     is_held: bool = False
+    move: Moving | None = None
 
 
 class ServerSnapshot(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -63,6 +65,7 @@ class EngineSnapshot(msgspec.Struct, frozen=True):
     now_s: float
     next_sequence: int
     next_switch_id: int
+    next_move_id: int
     ignored: int
     servers: tuple[ServerSnapshot, ...]
     queues: tuple[QueueSnapshot, ...]
@@ -79,6 +82,7 @@ def take(state: State) -> EngineSnapshot:
         now_s=state.now_s,
         next_sequence=state.next_sequence,
         next_switch_id=state.next_switch_id,
+        next_move_id=state.next_move_id,
         ignored=state.ignored,
         servers=tuple(ServerSnapshot(s.server, s.affinity) for s in state.servers.values()),
         queues=tuple(
@@ -108,7 +112,9 @@ def _take_job(job: JobState) -> JobSnapshot:
         switch_id=job.switch_id,
         answers_owed=job.answers_owed,
         unsuspendable=job.unsuspendable,
+        fixed=job.fixed,
         is_held=job.is_held,
+        move=job.move,
     )
 
 
@@ -120,7 +126,8 @@ def rebuild(taken: EngineSnapshot, height_max: int) -> State:
     """
     state = State(height_max)
     state.number, state.now_s = taken.number, taken.now_s
-    state.next_switch_id, state.ignored = taken.next_switch_id, taken.ignored
+    state.next_switch_id, state.next_move_id = taken.next_switch_id, taken.next_move_id
+    state.ignored = taken.ignored
     state.memory = {key: dict(values) for key, values in taken.memory.items()}
     state.wakes = dict(taken.wakes)
     state.ended = dict.fromkeys(taken.ended)
@@ -142,8 +149,8 @@ def _fill(ledger: Ledger, taken: EngineSnapshot) -> None:
     ledger.configure_queues(entry.limit for entry in taken.queues)
     for entry in taken.jobs:
         _fill_job(ledger, entry)
-    for job in state.jobs.values():
-        _fill_devices(ledger, job)
+    for entry in taken.jobs:
+        _fill_devices(ledger, state.jobs[entry.spec.job_id], entry)
     for item in taken.servers:
         server = state.servers[item.server.server_id]
         server.affinity = item.affinity
@@ -168,6 +175,7 @@ def _fill_job(ledger: Ledger, entry: JobSnapshot) -> None:
     job.switch_id = entry.switch_id
     job.answers_owed = entry.answers_owed
     job.unsuspendable = entry.unsuspendable
+    job.fixed = entry.fixed
     job.is_held = entry.is_held
     if entry.servers:
         ledger.settle(job, entry.servers)
@@ -175,10 +183,11 @@ def _fill_job(ledger: Ledger, entry: JobSnapshot) -> None:
         ledger.join_queue(job)
 
 
-def _fill_devices(ledger: Ledger, job: JobState) -> None:
+def _fill_devices(ledger: Ledger, job: JobState, taken: JobSnapshot) -> None:
     if job.phase not in DEVICE_PHASES:
         return
-    for binding in job.bindings:
+    move = taken.move
+    for binding in (*job.bindings, *(() if move is None else move.bindings)):
         server = ledger.state.servers[binding.server_id]
         gone = [None] * (1 + max(binding.gpus) - len(server.holders))
         server.holders += gone
@@ -187,3 +196,5 @@ def _fill_devices(ledger: Ledger, job: JobState) -> None:
         ledger.promise(job, job.bindings)
     else:
         ledger.seize(job)
+    if move is not None:
+        ledger.reserve(job, move)

@@ -10,6 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from gandiva_core.engine.alike import Alike
 from gandiva_core.engine.domains import Domains
 from gandiva_core.messages.decisions import Wait
@@ -23,6 +25,29 @@ UNDECIDED = Wait("undecided", "", "")
 """Why a job waits that its policy left undecided."""
 
 _Kept = tuple[Any, ...]
+
+
+class Moving(msgspec.Struct, frozen=True):
+    """A gang's way to other servers (G-69).
+
+    Attributes:
+        servers: one a worker, in rank order.
+        bindings: devices promised there.
+        is_committed: its new containers exist.
+    """
+
+    move_id: int
+    servers: tuple[ServerId, ...]
+    bindings: tuple[Binding, ...]
+    is_committed: bool = False
+
+    @property
+    def shares(self) -> dict[ServerId, int]:
+        """GPUs on each of its servers."""
+        shares: dict[ServerId, int] = {}
+        for binding in self.bindings:
+            shares[binding.server_id] = shares.get(binding.server_id, 0) + len(binding.gpus)
+        return shares
 
 
 QueueKept = tuple[int, int, int, int, float, float, bool]
@@ -103,10 +128,12 @@ class JobState:
         "answers_owed",
         "bindings",
         "chain",
+        "fixed",
         "has_run",
         "held_s",
         "is_held",
         "last_stopped_at_s",
+        "move",
         "phase",
         "queued_since_s",
         "reason",
@@ -141,8 +168,12 @@ class JobState:
         self.reason: Wait = UNDECIDED
         self.unsuspendable = ""
         #: Why nothing can stop it, where that is known.
+        self.fixed = ""
+        #: Why it cannot move, where that is known.
         self.is_held = False
         #: Its owner does not want it to run now.
+        self.move: Moving | None = None
+        #: Exactly in MIGRATING.
 
     @property
     def is_sliced(self) -> bool:
@@ -168,7 +199,9 @@ class JobState:
             self.answers_owed,
             self.reason,
             self.unsuspendable,
+            self.fixed,
             self.is_held,
+            self.move,
         )
 
     def put_back(self, kept: _Kept) -> None:
@@ -187,7 +220,9 @@ class JobState:
             self.answers_owed,
             self.reason,
             self.unsuspendable,
+            self.fixed,
             self.is_held,
+            self.move,
         ) = kept
 
 
@@ -282,6 +317,7 @@ class State:
         "ignored",
         "jobs",
         "memory",
+        "next_move_id",
         "next_sequence",
         "next_switch_id",
         "now_s",
@@ -300,6 +336,7 @@ class State:
         #: Of the last event; the first is 1.
         self.next_sequence = 0
         self.next_switch_id = 1
+        self.next_move_id = 1
         self.ignored = 0
         #: Events and parts of events that came too late or from nowhere.
         self.servers: dict[ServerId, ServerState] = {}
@@ -350,6 +387,18 @@ class State:
         if "suspend" in job.spec.never:
             return "its owner forbids it"
         return None if job.is_sliced else f"queue {job.chain[0].limit.name} has slicing off"
+
+    def why_fixed(self, job_id: JobId) -> str | None:
+        """Why a job may not be moved, or None. Raises KeyError for one that is not there."""
+        job = self.jobs[job_id]
+        if "migrate" in job.spec.never:
+            return "its owner forbids it"
+        if job.fixed:
+            return job.fixed
+        for server_id in job.shares:
+            if not self.servers[server_id].server.can_suspend:
+                return f"nothing on server {server_id} can move it"
+        return None
 
     def headroom(self, queue: QueueName, partition: str) -> tuple[float, float]:
         """(running, resident) GPUs that `queue` may still add (DESIGN §4); infinite without a limit."""

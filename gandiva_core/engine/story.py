@@ -11,7 +11,15 @@ from typing import Any, Protocol
 import msgspec
 
 from gandiva_core.messages import events as e
-from gandiva_core.messages.decisions import Decision, Enqueue, Place, Run, Switch, Wait
+from gandiva_core.messages.decisions import (
+    Decision,
+    Enqueue,
+    Migrate,
+    Place,
+    Run,
+    Switch,
+    Wait,
+)
 from gandiva_core.messages.effects import Effect, ReleaseGang, SwitchResidents
 from gandiva_core.messages.policy import Refusal
 from gandiva_core.model.placement import Binding
@@ -140,6 +148,19 @@ _TOLD: dict[type, Callable[[Any], tuple[str, str]]] = {
     e.JobProfiled: lambda event: ("profiled", _profile(event)),
     e.JobHeld: lambda event: ("held", _joined("suspended until it is resumed", event.by)),
     e.JobReleased: lambda event: ("released", _joined("may run again", event.by)),
+    e.MoveAsked: lambda event: ("move-asked", _joined("is to run elsewhere", event.by)),
+    e.MoveCommitted: lambda event: (
+        "move-committed",
+        f"its {len(event.containers)} new containers are there",
+    ),
+    e.GangMoved: lambda event: (
+        "migrated",
+        f"computes in its new containers, frozen for {event.frozen_s:.3g} s",
+    ),
+    e.MoveFailed: lambda event: (
+        "not-migrated",
+        _joined("stays where it is", event.code, event.detail),
+    ),
     e.MinibatchesReached: lambda event: ("progress", f"{event.minibatches} mini-batches done"),
     e.ContainersHeld: lambda event: (
         "holding",
@@ -159,7 +180,12 @@ def _wishes(decision: Decision, job_id: JobId) -> Iterator[tuple[str, str]]:
         wait = decision.reason
         parts = [f"needs {wait.need}" * bool(wait.need), f"there is {wait.have}" * bool(wait.have)]
         yield f"wait:{wait.code}", _joined(f"waits ({wait.code})", "; ".join(filter(None, parts)))
-    elif type(decision) is Switch and job_id in decision.suspend:
+    elif type(decision) is Migrate and decision.job_id == job_id:
+        yield (
+            f"migrate:{decision.purpose}",
+            f"is to move to {_devices(decision)} ({decision.purpose})",
+        )
+    elif isinstance(decision, Switch | Migrate) and job_id in decision.suspend:
         yield "suspend", "told to stop at its next mini-batch boundary"
 
 
@@ -180,7 +206,7 @@ def _listed(servers: Iterable[ServerId]) -> str:
     return ", ".join(dict.fromkeys(servers))
 
 
-def _devices(run: Run) -> str:
+def _devices(run: Run | Migrate) -> str:
     return ", ".join(map(_binding, run.bindings))
 
 

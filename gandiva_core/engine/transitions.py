@@ -33,6 +33,9 @@ class Stimulus(StrEnum):
     KEPT = "not stopped"
     NOT_RESUMED = "not resumed"
     NOT_STARTED = "not started"
+    MOVE_ORDERED = "move ordered"
+    MOVED = "moved"
+    NOT_MOVED = "not moved"
     BROKEN = "broken"
     FINISHED = "finished"
     FAILED = "failed"
@@ -60,6 +63,9 @@ _ORDERLY: Mapping[tuple[JobPhase, Stimulus], JobPhase] = {
     (_P.SUSPENDING, _S.KEPT): _P.RUNNING,
     (_P.RESUMING, _S.NOT_RESUMED): _P.SUSPENDED,
     (_P.RESUMING, _S.NOT_STARTED): _P.STARTING,
+    (_P.RUNNING, _S.MOVE_ORDERED): _P.MIGRATING,
+    (_P.MIGRATING, _S.MOVED): _P.RUNNING,
+    (_P.MIGRATING, _S.NOT_MOVED): _P.RUNNING,
 }
 _FAILURE: Mapping[tuple[JobPhase, Stimulus], JobPhase] = {
     (phase, _S.BROKEN): _P.QUEUED for phase in JobPhase if phase in RESIDENT_PHASES

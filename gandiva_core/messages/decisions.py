@@ -67,6 +67,25 @@ class Switch(_Decision, frozen=True, tag=True):
     prepare: tuple[Run, ...] = ()
 
 
+class Migrate(_Decision, frozen=True, tag=True):
+    """Let a running gang go on elsewhere, each worker in a new container (G-69); it computes meanwhile.
+
+    Until the move has ended the gang counts on both sides: memory, vcores, M and devices.
+
+    Attributes:
+        servers: one a worker, in rank order; not all as they are now.
+        bindings: devices there; who holds one is SUSPENDING, or in `suspend`.
+        purpose: why, for people and for the journal (``asked``, ``drain``).
+        suspend: running jobs to stop for it.
+    """
+
+    job_id: JobId
+    servers: tuple[ServerId, ...]
+    bindings: tuple[Binding, ...]
+    purpose: str
+    suspend: tuple[JobId, ...] = ()
+
+
 class Remember(_Decision, frozen=True, tag=True):
     """Keep numbers under a key until replaced; an empty map forgets. Shown in `ClusterView.memory`."""
 
@@ -81,7 +100,7 @@ class WakeAt(_Decision, frozen=True, tag=True):
     at_s: float
 
 
-Decision = Place | Enqueue | Switch | Remember | WakeAt
+Decision = Place | Enqueue | Switch | Migrate | Remember | WakeAt
 
 
 class Verdict(msgspec.Struct, frozen=True):

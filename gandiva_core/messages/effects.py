@@ -6,6 +6,7 @@ import msgspec
 
 from gandiva_core.messages.decisions import Run
 from gandiva_core.model.job import Worker
+from gandiva_core.model.placement import Binding
 from gandiva_core.model.units import JobId, ServerId
 
 
@@ -41,6 +42,38 @@ class SwitchResidents(_Effect, frozen=True, tag=True):
     prepare: tuple[Run, ...] = ()
 
 
+class OpenMove(_Effect, frozen=True, tag=True):
+    """Create a second container for each worker of a gang, one on each of these servers, all or none (G-69).
+
+    Answered by `MoveCommitted` or `MoveFailed`.
+    """
+
+    move_id: int
+    job_id: JobId
+    servers: tuple[ServerId, ...]
+    workers: tuple[Worker, ...]
+
+
+class CarryOver(_Effect, frozen=True, tag=True):
+    """Warm up in the new containers, save one replica's state at a mini-batch boundary, restore it there, confirm.
+
+    Answered by `GangMoved` once the first mini-batch was done there, or by `MoveFailed`: then the source goes on.
+    """
+
+    move_id: int
+    job_id: JobId
+    servers: tuple[ServerId, ...]
+    bindings: tuple[Binding, ...]
+
+
+class CloseMove(_Effect, frozen=True, tag=True):
+    """The gang lives in its new containers and the old ones go; or it does not, and the new ones go. Not answered."""
+
+    move_id: int
+    job_id: JobId
+    is_done: bool
+
+
 class StartTimer(_Effect, frozen=True, tag=True):
     """Answered by `TimerFired(key)` at `at_s`; a second one with the same key replaces the first."""
 
@@ -48,6 +81,13 @@ class StartTimer(_Effect, frozen=True, tag=True):
     at_s: float
 
 
-Effect = CommitGang | ReleaseGang | SwitchResidents | StartTimer
-ContainerEffect = CommitGang | ReleaseGang
-WorldEffect = SwitchResidents | StartTimer | ReleaseGang
+Effect = CommitGang | ReleaseGang | SwitchResidents | OpenMove | CarryOver | CloseMove | StartTimer
+ContainerEffect = CommitGang | ReleaseGang | OpenMove | CloseMove
+WorldEffect = SwitchResidents | StartTimer | ReleaseGang | CarryOver | CloseMove
+
+FOR_CONTAINERS: frozenset[type] = frozenset({CommitGang, ReleaseGang, OpenMove, CloseMove})
+"""Who owns containers hears these; a release, and the end of a move, concern both sides."""
+
+FOR_WORLD: frozenset[type] = frozenset(
+    {SwitchResidents, StartTimer, ReleaseGang, CarryOver, CloseMove}
+)

@@ -136,11 +136,13 @@ class JobLearned(_Event, frozen=True, tag=True):
 
     Attributes:
         reason: why it cannot be suspended.
+        fixed: why it cannot move; empty where it can, or as long as nobody knows.
     """
 
     job_id: JobId
     can_suspend: bool
     reason: str = ""
+    fixed: str = ""
 
 
 class JobProfiled(_Event, frozen=True, tag=True):
@@ -170,6 +172,49 @@ class JobReleased(_Event, frozen=True, tag=True):
 
     job_id: JobId
     by: str = ""
+
+
+class MoveAsked(_Event, frozen=True, tag=True):
+    """Its owner or an administrator wants a job to run elsewhere.
+
+    Attributes:
+        servers: one a worker, in rank order; empty for wherever there is room.
+    """
+
+    job_id: JobId
+    servers: tuple[ServerId, ...] = ()
+    by: str = ""
+
+
+class MoveCommitted(_Event, frozen=True, tag=True):
+    """Answer to `OpenMove`: the new containers exist; one id a worker, in rank order."""
+
+    move_id: int
+    job_id: JobId
+    containers: tuple[str, ...]
+
+
+class GangMoved(_Event, frozen=True, tag=True):
+    """Answer to `CarryOver`: the gang has done a mini-batch in its new containers, and none in the old ones since.
+
+    Attributes:
+        frozen_s: from its last mini-batch there to its first here.
+        figures: what was measured on the way: (name, value in the unit that the name ends in) (G-75).
+    """
+
+    move_id: int
+    job_id: JobId
+    frozen_s: float
+    figures: tuple[tuple[str, float], ...] = ()
+
+
+class MoveFailed(_Event, frozen=True, tag=True):
+    """A move came to nothing, at whatever stage: the gang goes on where it is (G-13)."""
+
+    move_id: int
+    job_id: JobId
+    code: str
+    detail: str = ""
 
 
 class TimerFired(_Event, frozen=True, tag=True):
@@ -236,6 +281,10 @@ Event = (
     | JobProfiled
     | JobHeld
     | JobReleased
+    | MoveAsked
+    | MoveCommitted
+    | GangMoved
+    | MoveFailed
     | TimerFired
     | MinibatchesReached
     | JobFinished

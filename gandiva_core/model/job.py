@@ -27,6 +27,8 @@ class JobPhase(StrEnum):
     """Resident without a device; its state lies in host memory."""
     RESUMING = "resuming"
     """Given devices, not yet computing; also the very first start."""
+    MIGRATING = "migrating"
+    """Computes where it is until its state is saved, and has been promised devices elsewhere (G-69)."""
     FINISHED = "finished"
     KILLED = "killed"
     FAILED = "failed"
@@ -40,11 +42,14 @@ RESIDENT_PHASES = frozenset(
         JobPhase.SUSPENDING,
         JobPhase.SUSPENDED,
         JobPhase.RESUMING,
+        JobPhase.MIGRATING,
     }
 )
 """Phases that count in a server's M (G-1)."""
 
-DEVICE_PHASES = frozenset({JobPhase.RUNNING, JobPhase.SUSPENDING, JobPhase.RESUMING})
+DEVICE_PHASES = frozenset(
+    {JobPhase.RUNNING, JobPhase.SUSPENDING, JobPhase.RESUMING, JobPhase.MIGRATING}
+)
 """Phases in which a job holds, or has been promised, devices."""
 
 TERMINAL_PHASES = frozenset({JobPhase.FINISHED, JobPhase.KILLED, JobPhase.FAILED})

@@ -103,7 +103,7 @@ class ServerView(Protocol):
 
     @property
     def residents(self) -> Mapping[JobId, int]:
-        """Resident jobs with their GPUs here, COMMITTING ones included (G-1)."""
+        """Resident jobs with their GPUs here, COMMITTING ones and those MIGRATING to here included (G-1)."""
 
     @property
     def allocated(self) -> int:
@@ -127,14 +127,17 @@ class ServerView(Protocol):
 
     @property
     def holders(self) -> Sequence[JobId | None]:
-        """For each device the job in RUNNING or SUSPENDING on it.
+        """For each device the job in RUNNING, SUSPENDING or MIGRATING on it.
 
         Behind the server's own devices come those that it has no more, as long as a job uses one; nobody gets them.
         """
 
     @property
     def claims(self) -> Sequence[JobId | None]:
-        """For each device the job in RESUMING that it was promised to; it may wait for the holder to stop."""
+        """For each device the job in RESUMING, or MIGRATING to here, that it was promised to.
+
+        It may wait for the holder to stop.
+        """
 
 
 class QueueView(Protocol):
@@ -219,6 +222,13 @@ class ClusterView(Protocol):
 
     def why_kept(self, job_id: JobId) -> str | None:
         """Why a job may not be told to stop, for people; None where it may.
+
+        Raises:
+            KeyError: for a job that is not there.
+        """
+
+    def why_fixed(self, job_id: JobId) -> str | None:
+        """Why a job may not be moved while it runs, for people; None where nothing known is in its way.
 
         Raises:
             KeyError: for a job that is not there.

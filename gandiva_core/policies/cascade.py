@@ -76,11 +76,7 @@ def choose(
             f"{full.resident} of {full.limit.max_gpus:g} GPUs × {height_max} in {full.limit.name}"
         )
         return Wait("queue-limit", f"{ask.gpus} GPUs", used)
-    closed |= _draining(view)
-    if spec.only_on:
-        closed |= view.servers.keys() - set(spec.only_on)
-    survey = Survey(view, ask, height_max, closed)
-    survey.look()
+    survey = _survey(view, spec, height_max, closed)
     kept = kept_places(view, spec) if height_max > 1 else 0.0
     if kept:
         left = survey.places_left()
@@ -97,6 +93,34 @@ def choose(
     if spec.only_on:
         return Wait("locality", f"{ask.gpus} GPUs", survey.on_these())
     return survey.why_not()
+
+
+def elsewhere(
+    view: ClusterView,
+    spec: JobSpec,
+    height_max: int,
+    *,
+    steps: frozenset[Step],
+    closed: frozenset[ServerId] = NOTHING,
+) -> Choice | None:
+    """Where a gang that has a place could live instead: as `choose`, but its queue counts it already."""
+    if not is_sliced(view, spec):
+        height_max = 1
+    survey = _survey(view, spec, height_max, closed)
+    places = survey.places() if survey.can_host else _set_places(survey, view)
+    found = ((step, servers) for step, servers in places if servers is not None and step in steps)
+    return next((Choice(servers, step) for step, servers in found), None)
+
+
+def _survey(
+    view: ClusterView, spec: JobSpec, height_max: int, closed: frozenset[ServerId]
+) -> Survey:
+    closed |= _draining(view)
+    if spec.only_on:
+        closed |= view.servers.keys() - set(spec.only_on)
+    survey = Survey(view, Ask.of(spec), height_max, closed)
+    survey.look()
+    return survey
 
 
 def _draining(view: ClusterView) -> frozenset[ServerId]:

@@ -10,15 +10,16 @@ from gandiva_core.messages.policy import Decisions, Policy, Switches
 from gandiva_core.model.errors import InputError
 from gandiva_core.model.view import ClusterView
 from gandiva_core.policies.guarantees import Guarantees
+from gandiva_core.policies.migration import EMPTIED, MOVES, Migration
 from gandiva_core.policies.reactive import Reactive
 from gandiva_core.policies.timeslice import SLICE, TimeSlice
 
-MECHANISMS = ("slicing",)
+MECHANISMS = ("slicing", "migration")
 """What can be switched; each is on unless switched off (G-0)."""
 
 
 class Gandiva(msgspec.Struct, frozen=True):
-    """Guarantees, reactive placement, time-slicing (DESIGN §4, G-20, G-30).
+    """Guarantees, reactive placement, moves on request, time-slicing (DESIGN §4, G-20, G-30, G-69).
 
     Holds settings only; what it knows is in the view.
     """
@@ -26,19 +27,25 @@ class Gandiva(msgspec.Struct, frozen=True):
     guarantees: Guarantees | None
     reactive: Reactive
     timeslice: TimeSlice
+    migration: Migration | None
     mechanisms: tuple[str, ...]
     name: str = "gandiva"
 
     def decide(self, event: Event, view: ClusterView) -> Decisions:
         """Who is served first; then placement, since it disturbs nobody; then who runs."""
-        if _is_about_slices(event):
+        if _is_about_slices(event) and not self._has_moves(view):
             return self.timeslice.decide(event, view)
         return self._in_order(event, view)
+
+    def _has_moves(self, view: ClusterView) -> bool:
+        return self.migration is not None and (MOVES in view.memory or EMPTIED in view.memory)
 
     def _in_order(self, event: Event, view: ClusterView) -> Decisions:
         if self.guarantees is not None:
             yield from self.guarantees.decide(event, view)
         yield from self.reactive.decide(event, view)
+        if self.migration is not None:
+            yield from self.migration.decide(event, view)
         yield from self.timeslice.decide(event, view)
 
 
@@ -65,5 +72,12 @@ def create(settings: Settings, switches: Switches) -> Policy:
         guarantees=Guarantees(settings.quantum_s) if can_slice else None,
         reactive=Reactive.of(settings, can_slice=can_slice),
         timeslice=TimeSlice(quantum_s=settings.quantum_s),
+        migration=Migration(
+            height_max=settings.height_max if can_slice else 1,
+            pause_s=settings.quantum_s / 4,
+            pause_max_s=10.0 * settings.quantum_s,
+        )
+        if "migration" in mechanisms
+        else None,
         mechanisms=mechanisms,
     )

@@ -25,6 +25,7 @@ from gandiva_core.messages.decisions import (
 from gandiva_core.messages.events import (
     GangBroken,
     GangCommitted,
+    GangMoved,
     GangRefused,
     JobAdopted,
     JobFailed,
@@ -32,6 +33,7 @@ from gandiva_core.messages.events import (
     JobKilled,
     JobMoved,
     JobSubmitted,
+    MoveFailed,
     QueuesConfigured,
     ReclaimAsked,
     ServerJoined,
@@ -117,7 +119,14 @@ class Reactive(msgspec.Struct, frozen=True):
             case ServerLost() | GangBroken():
                 yield from self._admit(view)
                 yield from self._explain(view)
-            case ServerJoined() | JobMoved() | QueuesConfigured() | ReclaimAsked():
+            case (
+                ServerJoined()
+                | JobMoved()
+                | QueuesConfigured()
+                | ReclaimAsked()
+                | GangMoved()
+                | MoveFailed()
+            ):
                 yield from self._admit(view)
 
     # ------------------------------------------------------------------ arrival

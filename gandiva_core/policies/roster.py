@@ -25,6 +25,7 @@ _RESUMING = JobPhase.RESUMING
 _COMMITTING = JobPhase.COMMITTING
 _STARTING = JobPhase.STARTING
 _SUSPENDED = JobPhase.SUSPENDED
+_MIGRATING = JobPhase.MIGRATING
 
 SINCE = ""
 """The name under which a domain's balances say when they were struck; no job id is empty."""
@@ -43,6 +44,7 @@ class Seat:
     __slots__ = (
         "credit",
         "gpus",
+        "is_awaited",
         "is_called",
         "is_kept",
         "is_pinned",
@@ -74,7 +76,9 @@ class Seat:
         #: s_i: the smallest of its servers' (G-31).
         phase = job.phase
         self.is_running = phase is _RUNNING
-        self.is_pinned = phase is _SUSPENDING or phase is _RESUMING
+        self.is_awaited = phase is _SUSPENDING or phase is _RESUMING
+        #: It is about to stop or to start; a boundary counts from then on.
+        self.is_pinned = self.is_awaited or phase is _MIGRATING
         #: A command is under way, and a second one must wait for its end (G-11 iv).
         self.is_kept = is_kept
         #: Nobody may stop it once it runs (`ClusterView.can_suspend`).

@@ -20,6 +20,7 @@ from gandiva_core.messages.decisions import Remember, Switch, WakeAt
 from gandiva_core.messages.events import (
     GangBroken,
     GangCommitted,
+    GangMoved,
     GangRefused,
     JobAdopted,
     JobFailed,
@@ -29,6 +30,7 @@ from gandiva_core.messages.events import (
     JobLearned,
     JobMoved,
     JobReleased,
+    MoveFailed,
     QueuesConfigured,
     ResidentsSwitched,
     ServerJoined,
@@ -95,8 +97,8 @@ class TimeSlice(msgspec.Struct, frozen=True):
                 | JobReleased(job_id=job_id)
             ):
                 return self._joined(view, job_id)
-            case JobHeld(job_id=job_id):
-                return self._held(view, job_id)
+            case JobHeld(job_id=job_id) | GangMoved(job_id=job_id) | MoveFailed(job_id=job_id):
+                return self._settled(view, job_id)
             case (
                 JobFinished()
                 | JobFailed()
@@ -128,7 +130,7 @@ class TimeSlice(msgspec.Struct, frozen=True):
         seats = self._struck(view, floor, (book,))
         now_s = view.now_s
         remembered = balances(seats, now_s)
-        is_waiting = any(seat.is_pinned for seat in seats)
+        is_waiting = any(seat.is_awaited for seat in seats)
         switch = rotate(floor, seats, self.quantum_s)
         if switch is not None:
             yield switch
@@ -199,6 +201,11 @@ class TimeSlice(msgspec.Struct, frozen=True):
         job = view.jobs[job_id]
         if job.is_held and job.phase is JobPhase.RUNNING and view.can_suspend(job_id):
             yield Switch(suspend=(job_id,))
+
+    def _settled(self, view: ClusterView, job_id: JobId) -> Decisions:
+        """A gang is held, or has moved, or has not: what it does not have any more is for others."""
+        yield from self._held(view, job_id)
+        yield from self._look_everywhere(view)
 
     def _look_everywhere(self, view: ClusterView) -> Decisions:
         """After a departure, whose servers nobody names any more: every domain that has something to do."""
@@ -288,7 +295,7 @@ class TimeSlice(msgspec.Struct, frozen=True):
         """Of a newly sliced domain: Q after the latest real start, which may be still to come."""
         latest_s = -self.quantum_s
         for seat in seats:
-            if seat.is_pinned:
+            if seat.is_awaited:
                 return view.now_s + 2.0 * self.quantum_s
             if seat.job.run_since_s is not None:
                 latest_s = max(latest_s, seat.job.run_since_s)

@@ -19,10 +19,10 @@ from typing import Any
 import msgspec
 
 from gandiva_core.messages.effects import (
-    CommitGang,
+    FOR_CONTAINERS,
+    FOR_WORLD,
     ContainerEffect,
     Effect,
-    ReleaseGang,
     WorldEffect,
 )
 from gandiva_core.messages.events import Event, GangRefused, TimerFired
@@ -214,14 +214,14 @@ class Driver:
             self._report_progress()
 
     def _send(self, effects: Sequence[Effect]) -> None:
-        """Route effects; a release concerns containers and the processes inside them alike."""
+        """Route effects; some concern containers and the processes inside them alike."""
         for_world: list[WorldEffect] = []
         for_substrate: list[ContainerEffect] = []
         for effect in effects:
             kind = type(effect)
-            if kind is CommitGang or kind is ReleaseGang:
+            if kind in FOR_CONTAINERS:
                 for_substrate.append(effect)  # type: ignore[arg-type]  # by its exact type
-            if kind is not CommitGang:
+            if kind in FOR_WORLD:
                 for_world.append(effect)  # type: ignore[arg-type]  # by its exact type
         if for_world:
             self._world.apply(self._now_s, for_world)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gandiva_core.messages.effects import CommitGang, ContainerEffect
+from gandiva_core.messages.effects import CloseMove, CommitGang, ContainerEffect, OpenMove
 from gandiva_core.messages.events import (
     Event,
     GangCommitted,
@@ -12,6 +12,8 @@ from gandiva_core.messages.events import (
     JobFailed,
     JobFinished,
     JobSubmitted,
+    MoveCommitted,
+    MoveFailed,
     QueuesConfigured,
     ServerJoined,
 )
@@ -21,6 +23,9 @@ from gandiva_core.model.units import JobId, ServerId
 
 Resources = tuple[int, int, int]
 """GPUs, MiB of memory, vcores."""
+
+
+_Taken = tuple[tuple[ServerId, Worker], ...]
 
 
 class Room:
@@ -62,7 +67,9 @@ class PlainSubstrate:
         self._rooms = {server.server_id: Room(server, height_max) for server in cluster.servers}
         parents = {queue.parent for queue in cluster.queues} | {"root"}
         self._leaves = {queue.name for queue in cluster.queues if queue.name not in parents}
-        self._gangs: dict[JobId, tuple[tuple[ServerId, Worker], ...]] = {}
+        self._gangs: dict[JobId, _Taken] = {}
+        self._moves: dict[int, _Taken] = {}
+        #: Second containers of gangs that move, by move.
         self._containers = 0
 
     def begin(self, now_s: float) -> Sequence[Event]:
@@ -93,6 +100,10 @@ class PlainSubstrate:
         for effect in effects:
             if isinstance(effect, CommitGang):
                 events.append(self._commit(now_s, effect))
+            elif isinstance(effect, OpenMove):
+                events.append(self._open_move(now_s, effect))
+            elif isinstance(effect, CloseMove):
+                self._close_move(effect)
             else:
                 self._release(effect.job_id)
         return events
@@ -114,20 +125,44 @@ class PlainSubstrate:
         return {server_id: room.free for server_id, room in self._rooms.items()}
 
     def _commit(self, now_s: float, effect: CommitGang) -> Event:
+        taken = self._take(effect)
+        if isinstance(taken, str):
+            return GangRefused(now_s, effect.job_id, "NO_ROOM", taken)
+        self._gangs[effect.job_id] = taken
+        return GangCommitted(now_s, effect.job_id, self._named(len(taken)))
+
+    def _open_move(self, now_s: float, effect: OpenMove) -> Event:
+        taken = self._take(effect)
+        if isinstance(taken, str):
+            return MoveFailed(now_s, effect.move_id, effect.job_id, "NO_ROOM", taken)
+        self._moves[effect.move_id] = taken
+        return MoveCommitted(now_s, effect.move_id, effect.job_id, self._named(len(taken)))
+
+    def _close_move(self, effect: CloseMove) -> None:
+        arrived = self._moves.pop(effect.move_id, ())
+        if not effect.is_done:
+            self._give_back(arrived)
+        elif effect.job_id in self._gangs:
+            self._give_back(self._gangs[effect.job_id])
+            self._gangs[effect.job_id] = arrived
+
+    def _take(self, effect: CommitGang | OpenMove) -> _Taken | str:
+        """Book all containers of a gang, or none; what is lacking."""
         taken: list[tuple[ServerId, Worker]] = []
         for server_id, worker in zip(effect.servers, effect.workers, strict=True):
             room = self._rooms.get(server_id)
             lack = "no such server" if room is None else room.lacks(worker)
             if room is None or lack:
                 self._give_back(taken)
-                return GangRefused(now_s, effect.job_id, "NO_ROOM", f"{server_id}: {lack}")
+                return f"{server_id}: {lack}"
             room.take(worker)
             taken.append((server_id, worker))
-        self._gangs[effect.job_id] = tuple(taken)
+        return tuple(taken)
+
+    def _named(self, count: int) -> tuple[str, ...]:
         first = self._containers + 1
-        self._containers += len(taken)
-        containers = tuple(f"container_{number}" for number in range(first, self._containers + 1))
-        return GangCommitted(now_s, effect.job_id, containers)
+        self._containers += count
+        return tuple(f"container_{number}" for number in range(first, self._containers + 1))
 
     def _release(self, job_id: JobId) -> None:
         self._give_back(self._gangs.pop(job_id, ()))

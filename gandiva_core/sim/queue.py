@@ -16,13 +16,15 @@ class Due(IntEnum):
     START = 2
     """A split gang starts computing."""
     FAULT = 3
-    SWITCHED = 4
-    TIMER = 5
-    ARRIVAL = 6
+    MOVING = 4
+    """A move has warmed up, or is done."""
+    SWITCHED = 5
+    TIMER = 6
+    ARRIVAL = 7
 
 
 Entry = tuple[float, Due, int]
-"""(time in s, what, number of the job, switch, timer, fault or arrival)."""
+"""(time in s, what, number of the job, move, switch, timer, fault or arrival)."""
 
 
 class Agenda:

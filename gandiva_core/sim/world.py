@@ -11,9 +11,17 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from gandiva_core.messages.decisions import Run
-from gandiva_core.messages.effects import ReleaseGang, StartTimer, SwitchResidents, WorldEffect
+from gandiva_core.messages.effects import (
+    CarryOver,
+    CloseMove,
+    ReleaseGang,
+    StartTimer,
+    SwitchResidents,
+    WorldEffect,
+)
 from gandiva_core.messages.events import (
     Event,
+    GangMoved,
     MinibatchesReached,
     ResidentsSwitched,
     ServerJoined,
@@ -29,10 +37,14 @@ from gandiva_core.model.workload import PlannedJob
 from gandiva_core.runtime.ports import WorldStep
 from gandiva_core.sim.devices import Devices
 from gandiva_core.sim.faults import Fault, Lateness, WorldOptions
+from gandiva_core.sim.moves import Moves
 from gandiva_core.sim.network import Network
 from gandiva_core.sim.performance import Performance, split_servers, suspend_resume_s
 from gandiva_core.sim.progress import NEVER, JobRun
 from gandiva_core.sim.queue import Agenda, Due
+
+_NO_SWITCH = -1
+"""In place of a switch's number, for devices that a move gives."""
 
 
 class _Report(msgspec.Struct):
@@ -80,6 +92,7 @@ class JobWorld:
         self._agenda = Agenda()
         self._network = Network()
         self._devices = Devices()
+        self._moves = Moves(self._agenda, self._options.warm_s)
         self._reports: dict[int, _Report] = {}
         self._switches = 0
         self._timers: dict[int, str] = {}
@@ -159,6 +172,10 @@ class JobWorld:
                 self._switch(now_s, effect)
             elif isinstance(effect, StartTimer):
                 self._start_timer(now_s, effect)
+            elif isinstance(effect, CarryOver):
+                self._carry(now_s, effect)
+            elif isinstance(effect, CloseMove):
+                self._close_move(now_s, effect)
             else:
                 self._release(now_s, effect)
 
@@ -211,6 +228,8 @@ class JobWorld:
             step.arrivals.append(self._runs[number].job.spec)
         elif due is Due.FAULT:
             self._strike(step, self._options.faults[number])
+        elif due is Due.MOVING:
+            self._move_due(step, number, at_s)
         elif due is Due.START:
             run = self._runs[number]
             if run.start_at_s == at_s:
@@ -283,6 +302,11 @@ class JobWorld:
         free_s, reported_s = self._devices.take(order.job_id, bindings, now_s, number)
         run.devices_from_s = free_s
         start_s = free_s + (0.5 * run.suspend_s if run.has_run else self._options.start_cost_s)
+        self._compute_on(run, bindings, start_s)
+        report.started.append((run, start_s, run.life))
+        return max(start_s, reported_s)
+
+    def _compute_on(self, run: JobRun, bindings: tuple[Binding, ...], start_s: float) -> None:
         run.run = bindings
         run.split = split_servers(bindings)
         run.base_per_s = self._performance.rate_per_s(run.job.spec, run.job.profile, bindings)
@@ -292,8 +316,41 @@ class JobWorld:
         else:
             run.start(start_s, run.base_per_s)
             self._schedule(run)
-        report.started.append((run, start_s, run.life))
-        return max(start_s, reported_s)
+
+    def _carry(self, now_s: float, effect: CarryOver) -> None:
+        """The new process warms up on its devices; nothing changes for the job until it could take over."""
+        run = self._by_id[effect.job_id]
+        free_s, _ = self._devices.take(effect.job_id, _joined(effect.bindings), now_s, _NO_SWITCH)
+        self._moves.begin(effect, run, now_s, free_s)
+
+    def _move_due(self, step: _Step, move_id: int, at_s: float) -> None:
+        course = self._moves.due(move_id)
+        if course is None:
+            return
+        run, effect = course.run, course.effect
+        if course.stopped_at_s is None:
+            stop_at_s = run.stop_from(at_s, at_s)
+            self._schedule(run)
+            if not run.is_ending:  # else it ends where it is
+                if run.split:
+                    self._agenda.add(stop_at_s, Due.STOP, run.number)
+                self._moves.freeze(course, stop_at_s)
+            return
+        if run.stop_at_s <= at_s:
+            run.stopped()
+        self._moves.end(course)
+        bindings = run.run
+        if not course.is_off:
+            self._devices.give_back(effect.job_id, bindings, at_s)
+            bindings = _joined(effect.bindings)
+            frozen_s = at_s - course.stopped_at_s
+            step.events.append(GangMoved(at_s, move_id, effect.job_id, frozen_s))
+        self._compute_on(run, bindings, at_s)
+
+    def _close_move(self, now_s: float, effect: CloseMove) -> None:
+        course = None if effect.is_done else self._moves.call_off(effect.move_id)
+        if course is not None:
+            self._devices.give_back(effect.job_id, _joined(course.effect.bindings), now_s)
 
     def _start_timer(self, now_s: float, effect: StartTimer) -> None:
         old = self._timer_numbers.get(effect.key)

@@ -62,6 +62,10 @@ class Scene:
         assert (before.jobs, before.wakes, before.memory) == (after.jobs, after.wakes, after.memory)
         return outcome.refusals[0].reason
 
+    def refusal_of_run(self, name: str, *bindings: Binding) -> str:
+        """Why a job may not run there."""
+        return self.refusal(Switch(run=(run(name, *bindings),)))
+
     def submit(self, spec: JobSpec, *servers: str) -> Outcome:
         wishes = [place(spec.job_id, *servers)] if servers else []
         return self.tell(e.JobSubmitted(self.now_s, spec), *wishes)

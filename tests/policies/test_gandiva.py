@@ -18,8 +18,9 @@ def test_all_mechanisms_are_on_by_default() -> None:
 
 def test_a_mechanism_is_switched_off_by_name() -> None:
     """`gandiva:-slicing`, and `:+slicing` says what is so anyway."""
-    assert create(Settings(), {"slicing": False}).mechanisms == ()
-    assert create(Settings(), {"slicing": True}).mechanisms == ("slicing",)
+    assert create(Settings(), {"slicing": False}).mechanisms == ("migration",)
+    assert create(Settings(), {"slicing": True}).mechanisms == MECHANISMS
+    assert create(Settings(), {"migration": False}).mechanisms == ("slicing",)
 
 
 def test_an_unknown_mechanism_is_refused_with_those_there_are() -> None:

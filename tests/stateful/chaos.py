@@ -10,6 +10,7 @@ import msgspec
 from gandiva_core.messages.decisions import (
     Decision,
     Enqueue,
+    Migrate,
     Place,
     Remember,
     Run,
@@ -18,8 +19,11 @@ from gandiva_core.messages.decisions import (
     WakeAt,
 )
 from gandiva_core.messages.effects import (
+    CarryOver,
+    CloseMove,
     CommitGang,
     Effect,
+    OpenMove,
     ReleaseGang,
     StartTimer,
     SwitchResidents,
@@ -44,7 +48,7 @@ class RandomPolicy:
         draw = Random(f"{event!r} {view.now_s}")
         for _ in range(draw.randint(0, 6)):
             kind: Callable[[Random, ClusterView], Decision] = draw.choice(
-                (_place, _place, _switch, _switch, _switch, _enqueue, _other)
+                (_place, _place, _switch, _switch, _switch, _enqueue, _other, _migrate)
             )
             yield kind(draw, view)
 
@@ -61,6 +65,23 @@ def _place(draw: Random, view: ClusterView) -> Decision:
     count = len(job.spec.workers) if job is not None else 1
     pool = [*view.servers] if draw.random() < 0.95 and view.servers else [ServerId("nowhere")]
     return Place(job_id, tuple(draw.choice(pool) for _ in range(count)), "random")
+
+
+def _migrate(draw: Random, view: ClusterView) -> Decision:
+    job_id = _some_job(draw, view, JobPhase.RUNNING)
+    job = view.jobs.get(job_id)
+    shares: dict[ServerId, int] = {}
+    servers: list[ServerId] = []
+    for worker in () if job is None else job.spec.workers:
+        servers.append(draw.choice([*view.servers]) if view.servers else ServerId("nowhere"))
+        shares[servers[-1]] = shares.get(servers[-1], 0) + worker.gpus
+    bindings: list[Binding] = []
+    for server_id, share in shares.items():
+        server = view.servers.get(server_id)
+        holders = () if server is None else server.holders
+        free = [g for g, h in enumerate(holders) if h is None or draw.random() < 0.1]
+        bindings.append(Binding(server_id, tuple(draw.sample(free, min(share, len(free))))))
+    return Migrate(job_id, tuple(servers), tuple(bindings), "random")
 
 
 def _enqueue(draw: Random, view: ClusterView) -> Decision:
@@ -135,6 +156,7 @@ class Outside:
     def __init__(self) -> None:
         self.orders: list[CommitGang] = []
         self.switches: list[SwitchResidents] = []
+        self.moves: list[OpenMove | CarryOver] = []
         self.timers: dict[str, float] = {}
         self.running: dict[JobId, tuple[Binding, ...]] = {}
 
@@ -144,6 +166,10 @@ class Outside:
                 self.orders.append(effect)
             elif isinstance(effect, SwitchResidents):
                 self.switches.append(effect)
+            elif isinstance(effect, OpenMove | CarryOver):
+                self.moves.append(effect)
+            elif isinstance(effect, CloseMove):
+                self.moves = [move for move in self.moves if move.move_id != effect.move_id]
             elif isinstance(effect, StartTimer):
                 self.timers[effect.key] = effect.at_s
             elif isinstance(effect, ReleaseGang):
@@ -173,6 +199,14 @@ class Outside:
             assert run.job_id not in self.running
             self.running[run.job_id] = run.bindings
 
+    def carry_over(self, move: CarryOver) -> None:
+        """A job computes elsewhere; who was told to make room there has stopped."""
+        wanted = {(b.server_id, gpu) for b in move.bindings for gpu in b.gpus}
+        for job_id, bindings in list(self.running.items()):
+            if wanted & {(b.server_id, gpu) for b in bindings for gpu in b.gpus}:
+                del self.running[job_id]
+        self.running[move.job_id] = move.bindings
+
     def is_free(self, switch: SwitchResidents, run: Run) -> bool:
         """Whether nothing but what this switch stops computes on the devices of a start."""
         wanted = {(b.server_id, gpu) for b in run.bindings for gpu in b.gpus}
@@ -197,7 +231,7 @@ class Outside:
         known = {
             job_id: job.bindings
             for job_id, job in view.jobs.items()
-            if job.phase in {JobPhase.RUNNING, JobPhase.SUSPENDING}
+            if job.phase in {JobPhase.RUNNING, JobPhase.SUSPENDING, JobPhase.MIGRATING}
         }
         assert known == self.running
         users: dict[tuple[ServerId, int], JobId] = {}

@@ -16,7 +16,7 @@ from gandiva_core.config.settings import Settings
 from gandiva_core.engine.engine import Engine
 from gandiva_core.engine.snapshot import EngineSnapshot
 from gandiva_core.messages import events as e
-from gandiva_core.messages.effects import SwitchResidents
+from gandiva_core.messages.effects import OpenMove, SwitchResidents
 from gandiva_core.messages.policy import Outcome, Policy
 from gandiva_core.model.cluster import SLICING, QueueLimit, Server
 from gandiva_core.model.job import JobPhase
@@ -169,11 +169,32 @@ class EngineMachine(RuleBasedStateMachine):
         kept, not_started = switch.suspend, tuple(run.job_id for run in switch.run)
         self.send(e.SwitchFailed(self.now_s, switch.switch_id, kept, not_started, "NO_BOUNDARY"))
 
-    @rule(number=NUMBERS, can_suspend=st.booleans())
-    def learn(self, number: int, can_suspend: bool) -> None:
+    @rule(number=NUMBERS, can_suspend=st.booleans(), can_move=st.booleans())
+    def learn(self, number: int, can_suspend: bool, can_move: bool) -> None:
         """A job shows what it can do, at any time of its life."""
         job_id = self.some_job(number, *JobPhase)
-        self.send(e.JobLearned(self.now_s, job_id, can_suspend))
+        fixed = "" if can_move else "no loop"
+        self.send(e.JobLearned(self.now_s, job_id, can_suspend, fixed=fixed))
+
+    @rule(number=NUMBERS)
+    def ask_move(self, number: int) -> None:
+        """Somebody wants a job elsewhere (G-69)."""
+        self.send(e.MoveAsked(self.now_s, self.some_job(number, *JobPhase)))
+
+    @precondition(lambda self: self.outside.moves)
+    @rule(number=NUMBERS, late_s=st.sampled_from([0.0, 20.0]), is_well=st.booleans())
+    def answer_move(self, number: int, late_s: float, is_well: bool) -> None:
+        """A stage of a move is done, or fails: then the job computes where it did (G-13)."""
+        move = self.outside.moves.pop(number % len(self.outside.moves))
+        self.now_s += late_s
+        if not is_well:
+            self.send(e.MoveFailed(self.now_s, move.move_id, move.job_id, "ASK_GONE"))
+        elif isinstance(move, OpenMove):
+            self.send(e.MoveCommitted(self.now_s, move.move_id, move.job_id, move.servers))
+        else:
+            self.outside.carry_over(move)
+            self.send(e.GangMoved(self.now_s, move.move_id, move.job_id, 0.5))
+            assert self.engine.view.jobs[move.job_id].servers == move.servers
 
     @rule(number=NUMBERS, is_held=st.booleans())
     def hold(self, number: int, is_held: bool) -> None:
@@ -202,6 +223,8 @@ class EngineMachine(RuleBasedStateMachine):
                 self.answer_order(steps, True)
             elif self.outside.switches:
                 self.report_switch(0, seconds, True)
+            elif self.outside.moves:
+                self.answer_move(0, seconds, True)
             elif self.outside.timers:
                 self.fire_timer(0, 0.0)
 
@@ -320,7 +343,7 @@ class GandivaMachine(EngineMachine):
 
     def send(self, event: e.Event) -> Outcome:
         outcome = super().send(event)
-        assert not outcome.refusals
+        assert not outcome.refusals, outcome.refusals
         return outcome
 
     def drain(self) -> None:
@@ -351,6 +374,8 @@ class GandivaMachine(EngineMachine):
             self.answer_order(0, True)
         elif self.outside.switches:
             self.report_switch(0, 0.0, True)
+        elif self.outside.moves:
+            self.answer_move(0, 0.0, True)
         else:
             running = [j for j in self.engine.view.jobs.values() if j.phase is JobPhase.RUNNING]
             if running:

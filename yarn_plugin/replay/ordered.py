@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from gandiva_core.messages.effects import CommitGang, ContainerEffect, ReleaseGang
+from gandiva_core.messages.effects import CommitGang, ContainerEffect, OpenMove, ReleaseGang
 from gandiva_core.messages.events import (
     AmWaited,
     Event,
     GangCommitted,
     JobFailed,
     JobSubmitted,
+    MoveFailed,
     QueuesConfigured,
 )
 from gandiva_core.model.cluster import Cluster, QueueLimit
@@ -103,7 +104,9 @@ class OrderedSubstrate:
         """Release gangs and let their AMs ask again, then commit gangs and let their AMs fetch the containers."""
         released = [effect for effect in effects if isinstance(effect, ReleaseGang)]
         ordered = [effect for effect in effects if isinstance(effect, CommitGang)]
-        return [*self._release(now_s, released), *self._commit(now_s, ordered)]
+        moves = [effect for effect in effects if isinstance(effect, OpenMove)]
+        stay = [MoveFailed(now_s, m.move_id, m.job_id, "UNSUPPORTED", _NO_MOVES) for m in moves]
+        return [*self._release(now_s, released), *self._commit(now_s, ordered), *stay]
 
     def next_at_s(self) -> float | None:
         """The next fault, or soft gang that waited long enough."""
@@ -184,6 +187,9 @@ class OrderedSubstrate:
             workers=planned.workers if same else event.job.workers,
         )
         return JobSubmitted(event.at_s, job)
+
+
+_NO_MOVES = "masters of a replay ask for no second container"
 
 
 def _size(worker: msgspec.Struct) -> tuple[int, ...]:
