@@ -157,6 +157,7 @@ class Controller:
             host_memory_mib=self._identity.host_memory_mib,
             epoch=self.answers.epoch,
             last_message_id=self.answers.last_message_id,
+            ram_dir=str(self._surroundings.ram_folder),
         )
 
     def measured(self) -> Measured:

@@ -49,6 +49,7 @@ class Facts:
             e.JobReleased: lambda event: self._job_held(event.job_id, is_held=False),
             e.JobProfiled: self._job_reported,
             e.MoveAsked: self._job_reported,
+            e.ContinuityChecked: self._job_reported,
             e.MoveCommitted: self._move_committed,
             e.GangMoved: self._gang_moved,
             e.MoveFailed: self._move_failed,
@@ -188,7 +189,8 @@ class Facts:
         | e.ContainersHeld
         | e.AmWaited
         | e.JobProfiled
-        | e.MoveAsked,
+        | e.MoveAsked
+        | e.ContinuityChecked,
     ) -> bool:
         return event.job_id in self._state.jobs or self._ignore()
 

@@ -148,6 +148,11 @@ _TOLD: dict[type, Callable[[Any], tuple[str, str]]] = {
     e.JobProfiled: lambda event: ("profiled", _profile(event)),
     e.JobHeld: lambda event: ("held", _joined("suspended until it is resumed", event.by)),
     e.JobReleased: lambda event: ("released", _joined("may run again", event.by)),
+    e.ContinuityChecked: lambda event: (
+        ("continued", f"goes on after a {event.after} as it was")
+        if event.is_same
+        else ("not-continued", _joined(f"is not as it was before a {event.after}", event.detail))
+    ),
     e.MoveAsked: lambda event: ("move-asked", _joined("is to run elsewhere", event.by)),
     e.MoveCommitted: lambda event: (
         "move-committed",

@@ -120,6 +120,7 @@ class AgentHello(_Message, frozen=True, tag=True):
         can_suspend: it can stop jobs that register; where False, its node is never over-subscribed.
         isolation: ``cgroup`` or ``bound``: "bound, not isolated" is said to users (DESIGN §4).
         epoch, last_message_id: of the last command it carried out; 0 before the first.
+        ram_dir: where states of moves go; the same folder on all nodes between which jobs move.
     """
 
     node: str
@@ -132,6 +133,7 @@ class AgentHello(_Message, frozen=True, tag=True):
     host_memory_mib: int = 0
     epoch: int = 0
     last_message_id: int = 0
+    ram_dir: str = ""
 
 
 class Measured(_Message, frozen=True, tag=True):

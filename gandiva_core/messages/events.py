@@ -217,6 +217,23 @@ class MoveFailed(_Event, frozen=True, tag=True):
     detail: str = ""
 
 
+class ContinuityChecked(_Event, frozen=True, tag=True):
+    """After a suspend, a move or a resize, a job's client compared where it stands with what it recorded before.
+
+    Attributes:
+        after: ``suspend``, ``move`` or ``resize``.
+        is_same: step, data position, random generators and parameters are as before.
+        minibatches: done by then.
+    """
+
+    job_id: JobId
+    container: str
+    after: str
+    is_same: bool
+    minibatches: int
+    detail: str = ""
+
+
 class TimerFired(_Event, frozen=True, tag=True):
     """Answer to `StartTimer`."""
 
@@ -285,6 +302,7 @@ Event = (
     | MoveCommitted
     | GangMoved
     | MoveFailed
+    | ContinuityChecked
     | TimerFired
     | MinibatchesReached
     | JobFinished

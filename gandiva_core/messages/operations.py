@@ -39,6 +39,17 @@ class ReleaseJobs(_Operation, frozen=True, tag=True):
     name: str
 
 
+class MigrateJobs(_Operation, frozen=True, tag=True):
+    """Let a job, or all jobs of an application, go on elsewhere as soon as there is room (G-69).
+
+    Attributes:
+        node: where to; empty for anywhere else.
+    """
+
+    name: str
+    node: str = ""
+
+
 class ShowNodes(_Operation, frozen=True, tag=True):
     """Servers and their agents; for administrators."""
 
@@ -50,7 +61,7 @@ class DrainNode(_Operation, frozen=True, tag=True):
     is_draining: bool
 
 
-Operation = ShowJobs | HoldJobs | ReleaseJobs | ShowNodes | DrainNode
+Operation = ShowJobs | HoldJobs | ReleaseJobs | MigrateJobs | ShowNodes | DrainNode
 
 
 class JobLine(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -59,6 +70,7 @@ class JobLine(msgspec.Struct, frozen=True, omit_defaults=True):
     Attributes:
         devices: as ``server/index``: held or promised, of a suspended job the last ones.
         unsuspendable: why it is not suspended for others; empty where it is.
+        fixed: why it is not moved; empty where it may be.
         ran_s: wall time that it held its devices.
         workers: what its nodes' agents last said of it.
     """
@@ -74,6 +86,7 @@ class JobLine(msgspec.Struct, frozen=True, omit_defaults=True):
     devices: tuple[str, ...] = ()
     is_held: bool = False
     unsuspendable: str = ""
+    fixed: str = ""
     ran_s: float = 0.0
     workers: tuple[WorkerReport, ...] = ()
 

@@ -87,7 +87,7 @@ class SteppingWorld:
                 self._timers[effect.key] = effect.at_s
             elif isinstance(effect, ReleaseGang):
                 raise NotImplementedError("this reference knows no crash")
-            else:
+            elif isinstance(effect, SwitchResidents):
                 self._switches.append(effect)
                 self._stopped[effect.switch_id] = []
                 self._started[effect.switch_id] = []

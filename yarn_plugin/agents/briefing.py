@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from gandiva_core.messages.agents import Expect, Expected, RotationTable, Welcome
 from gandiva_core.model.units import JobId
@@ -17,6 +17,21 @@ from yarn_plugin.bridge.register import Register
 REPORT_S = 1.0
 SILENT_QUANTA = 3
 """DESIGN §4: without the core for so long, agents rotate by themselves."""
+
+
+def expected_of(app: Application, gang: Gang, rank: int) -> Expected:
+    """One worker of a gang, as its node's agent is told of it."""
+    member = gang.members[rank]
+    return Expected(
+        member.container,
+        gang.job_id,
+        member.worker.gpus,
+        rank,
+        len(gang.members),
+        app.user,
+        app.queue,
+        app.never,
+    )
 
 
 class Briefing:
@@ -81,25 +96,33 @@ class Briefing:
                 self._note(node, side, app, gang)
                 self._tell_expected(node, side)
 
+    def expect_coming(self, node: str, expected: Expected) -> None:
+        """A worker of a move comes to a node whose agent is known."""
+        side = self._nodes[node]
+        side.coming[expected.container_id] = expected
+        self._tell_expected(node, side)
+
+    def review(self, nodes: Iterable[str], over: Iterable[str]) -> None:
+        """A move between these nodes is over; its new containers are in the register now, or are nobody's."""
+        gone = set(over)
+        for node in nodes:
+            side = self._nodes.get(node)
+            if side is not None:
+                side.coming = {c: worker for c, worker in side.coming.items() if c not in gone}
+                for app, gang in self._register.gangs():
+                    self._note(node, side, app, gang)
+                self._tell_expected(node, side)
+
     def _note(self, node: str, side: NodeSide, app: Application, gang: Gang) -> None:
         for rank, member in enumerate(gang.members):
             if member.node == node and member.container:
-                side.expected[member.container] = Expected(
-                    member.container,
-                    gang.job_id,
-                    member.worker.gpus,
-                    rank,
-                    len(gang.members),
-                    app.user,
-                    app.queue,
-                    app.never,
-                )
+                side.expected[member.container] = expected_of(app, gang, rank)
 
     def _tell_expected(self, node: str, side: NodeSide) -> None:
         """All that a node has, where the agent that is there was not told just that."""
         for container in [c for c in side.expected if c not in self._register.job_of]:
             del side.expected[container]
-        expected = tuple(side.expected.values())
+        expected = (*side.expected.values(), *side.coming.values())
         if expected != side.told:
             side.told = expected
             self._agents.send(node, Expect(self._epoch, side.next_id(), expected))

@@ -7,7 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gandiva_core.messages import agents as a
-from gandiva_core.messages.events import Event, JobLearned, JobProfiled, MinibatchesReached
+from gandiva_core.messages.events import (
+    ContinuityChecked,
+    Event,
+    JobLearned,
+    JobProfiled,
+    MinibatchesReached,
+)
 from gandiva_core.model.units import JobId
 from yarn_plugin.agents.nodes import NodeSide
 from yarn_plugin.bridge.register import Register
@@ -30,6 +36,7 @@ class Known:
     """What was told of one job."""
 
     unable: str = ""
+    fixed: str = ""
     is_early: bool = False
     profile: JobProfiled | None = None
 
@@ -54,8 +61,23 @@ class Lessons:
 
     def failed(self, job_id: JobId, reason: str, now_s: float) -> JobLearned:
         """A job did not stop when told to: it is not told again (FAULTS E11)."""
-        self._of(job_id).unable = reason
-        return JobLearned(now_s, job_id, can_suspend=False, reason=reason)
+        known = self._of(job_id)
+        known.unable = reason
+        return _told(job_id, known, now_s)
+
+    def checked(self, report: a.ContinuityChecked, now_s: float) -> Iterator[Event]:
+        """A worker compared itself with what it was; for the journal."""
+        job_id = self.register.job_of.get(report.container_id)
+        if job_id is not None:
+            yield ContinuityChecked(
+                now_s,
+                job_id,
+                report.container_id,
+                report.after,
+                report.is_same,
+                report.minibatches,
+                report.detail,
+            )
 
     def learn(self, side: NodeSide, now_s: float) -> Iterator[Event]:
         """What one node's last report means for its jobs."""
@@ -93,15 +115,23 @@ _Workers = list[a.WorkerReport | None]
 
 
 def _ability(job_id: JobId, known: Known, workers: _Workers, now_s: float) -> Iterator[Event]:
-    """A gang can stop if every worker can; one that failed to is not believed again."""
-    reasons = [why_unable(worker) for worker in workers if worker is not None]
-    reason = next(filter(None, reasons), "")
+    """A gang can stop, or move, if every worker can; one that failed to stop is not believed again."""
+    there = [worker for worker in workers if worker is not None]
+    before = known.unable, known.fixed
+    reason = next(filter(None, map(why_unable, there)), "")
     if reason and not known.unable:
         known.unable = reason
-        yield JobLearned(now_s, job_id, can_suspend=False, reason=reason)
     elif not reason and known.unable in _ABOUT_HOOKS and _is_probed(workers):
         known.unable = ""
-        yield JobLearned(now_s, job_id, can_suspend=True)
+    fixed = next(filter(None, map(why_fixed, there)), "")
+    if fixed or _is_probed(workers):
+        known.fixed = fixed
+    if (known.unable, known.fixed) != before:
+        yield _told(job_id, known, now_s)
+
+
+def _told(job_id: JobId, known: Known, now_s: float) -> JobLearned:
+    return JobLearned(now_s, job_id, not known.unable, known.unable, known.fixed)
 
 
 def _is_probed(workers: _Workers) -> bool:
@@ -113,6 +143,15 @@ def why_unable(worker: a.WorkerReport) -> str:
     if worker.state is a.WorkerState.UNHOOKED:
         return _NO_HOOK
     return _NO_METHOD if worker.method in _UNABLE else ""
+
+
+def why_fixed(worker: a.WorkerReport) -> str:
+    """Why a worker cannot move, as far as is known; empty where it can, or before its probe."""
+    if worker.state is a.WorkerState.UNHOOKED:
+        return _NO_HOOK
+    if worker.method is None or worker.can_move or worker.state is a.WorkerState.ENDED:
+        return ""
+    return worker.reason or "its client cannot move it"
 
 
 def _early(job_id: JobId, known: Known, workers: _Workers, now_s: float) -> Iterator[Event]:

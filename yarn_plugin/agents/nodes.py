@@ -24,6 +24,7 @@ class NodeSide:
         is_there: its agent's stream is open.
         lost_at_s: since when it is not.
         expected: workers that it has, by container.
+        coming: workers of moves that warm up here, and of which the register does not know yet.
         told: those that the agent that is there was told of; None before the first time.
         lost: indices of devices that are gone for good, in the order in which they went.
     """
@@ -35,6 +36,7 @@ class NodeSide:
     devices: tuple[Device, ...] = ()
     workers: dict[str, WorkerReport] = field(default_factory=dict)
     expected: dict[str, Expected] = field(default_factory=dict)
+    coming: dict[str, Expected] = field(default_factory=dict)
     told: tuple[Expected, ...] | None = None
     lost: list[int] = field(default_factory=list)
 

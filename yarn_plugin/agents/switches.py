@@ -250,6 +250,13 @@ class Switches:
         self._amends.note(order)
         self._send([order])
 
+    def moved(self, order: JobOrder) -> None:
+        """A job runs elsewhere: its workers have these devices now."""
+        self._placed[order.job_id] = order
+        for node in order.runs:
+            if node in self._nodes:
+                self._briefing.tell_table(node, self._placed)
+
     # ------------------------------------------------------------------ jobs that are gone
 
     def without_device(self, node: str, gpu: int) -> list[JobId]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gandiva_core.messages import agents as a
-from gandiva_core.messages.effects import SwitchResidents, WorldEffect
+from gandiva_core.messages.effects import CarryOver, CloseMove, SwitchResidents, WorldEffect
 from gandiva_core.messages.events import Event, GangBroken
 from gandiva_core.runtime.agentless import AgentlessWorld
 from gandiva_core.runtime.ports import WorldStep
 from yarn_plugin.agents.attendance import Attendance
 from yarn_plugin.agents.briefing import Briefing
+from yarn_plugin.agents.carrying import Carrying, SecondContainers
 from yarn_plugin.agents.lessons import Lessons
 from yarn_plugin.agents.nodes import NodeSide
 from yarn_plugin.agents.server import Agents
@@ -28,6 +29,7 @@ class AgentWorld:
     Args:
         agents: where their messages come from and go to.
         register: whose container is whose.
+        seconds: new containers of moves.
         quantum_s: Q.
         epoch: of this core; rises from one to the next.
 
@@ -35,7 +37,15 @@ class AgentWorld:
         attendance: whose agent is there.
     """
 
-    def __init__(self, agents: Agents, register: Register, *, quantum_s: float, epoch: int) -> None:
+    def __init__(
+        self,
+        agents: Agents,
+        register: Register,
+        seconds: SecondContainers,
+        *,
+        quantum_s: float,
+        epoch: int,
+    ) -> None:
         self._agents = agents
         self._plain = AgentlessWorld()
         self._now_s = 0.0
@@ -49,21 +59,31 @@ class AgentWorld:
             agents, register, nodes, self._lessons, self._briefing, epoch=epoch
         )
 
+        self._carrying = Carrying(agents, register, nodes, self._briefing, seconds, epoch=epoch)
+
     # ------------------------------------------------------------------ the port
 
     def next_at_s(self) -> float | None:
         """When something is due that no message brings."""
-        times = (self._switches.next_at_s(self._now_s), self._plain.next_at_s())
+        times = (
+            self._switches.next_at_s(self._now_s),
+            self._carrying.next_at_s(self._now_s),
+            self._plain.next_at_s(),
+        )
         return min((time_s for time_s in times if time_s is not None), default=None)
 
     def advance(self, now_s: float) -> WorldStep:
         """What agents said, then timers."""
         self._pass_time(now_s)
         events: list[Event] = []
+        for carry in self._carrying.arrived():
+            if carry.is_done:
+                self._switches.moved(carry.placed)
         for node, report in self._agents.heard():
             events += self._heard(node, report, now_s)
         self._briefing.show_life(now_s)
         events += self._switches.due(now_s)
+        events += self._carrying.due(now_s)
         events += self._plain.advance(now_s).events
         return WorldStep(tuple(events))
 
@@ -73,6 +93,10 @@ class AgentWorld:
         for effect in effects:
             if isinstance(effect, SwitchResidents):
                 self._switches.order(effect)
+            elif isinstance(effect, CarryOver):
+                self._carrying.order(effect, now_s)
+            elif isinstance(effect, CloseMove):
+                self._carrying.close(effect)
             else:
                 self._plain.apply(now_s, [effect])
 
@@ -95,6 +119,7 @@ class AgentWorld:
             case a.AgentHello():
                 self._briefing.welcome(node, side)
                 self._switches.repeat(node)
+                self._carrying.repeat(node, now_s)
                 yield from self._measured(node, side, report, now_s)
             case a.Measured():
                 yield from self._measured(node, side, report, now_s)
@@ -102,6 +127,10 @@ class AgentWorld:
                 yield from self._lost(node, side, report.index, report.reason, now_s)
             case a.Switched():
                 yield from self._switches.obeyed(report, now_s)
+            case a.Answered():
+                yield from self._carrying.answered(node, report, now_s)
+            case a.ContinuityChecked():
+                yield from self._lessons.checked(report, now_s)
 
     def _measured(
         self, node: str, side: NodeSide, report: a.Measured | a.AgentHello, now_s: float

@@ -8,8 +8,9 @@ state. The end is booked here before agents are told of it: then how an old cont
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gandiva_core.model.units import JobId, ServerId
 from yarn_plugin.bridge.asks import FIRST_MOVE_ID, AskKey
@@ -18,6 +19,8 @@ from yarn_plugin.bridge.register import Register
 from yarn_plugin.bridge.wire import Answer, CommitOrder, ContainerOrder, LetGoOrder, MoveOrder
 
 OK = "OK"
+ASK_S_MAX = 60.0
+"""A master hears of each worker in a heartbeat of its own, and asks in the next."""
 
 
 class MoveRefusedError(Exception):
@@ -47,6 +50,8 @@ class Move:
 
     job_id: JobId
     legs: list[Leg]
+    due_s: float
+    """By then its master has asked for the new containers, or never will."""
     is_ordered: bool = False
     """Its containers are being created, or were."""
 
@@ -68,13 +73,17 @@ class MoveDesk:
     next_id: int = FIRST_MOVE_ID
     _moves: dict[int, Move] = field(default_factory=dict)
 
-    def begin(self, move_id: int, job_id: JobId, servers: Sequence[ServerId]) -> list[MoveOrder]:
+    def begin(
+        self, move_id: int, job_id: JobId, servers: Sequence[ServerId], now_s: float
+    ) -> list[MoveOrder]:
         """Orders that tell a job's master.
 
         Args:
             move_id: the core's; of no other move that is under way.
             job_id: whose workers move.
-            servers: where to, one a worker, in the order of the gang's members. Who is there already stays.
+            servers: where to, one a worker, in the order of the gang's members. Each gets a new container, also one
+                that is there already: ranks find each other anew, all of them.
+            now_s: the time.
 
         Raises:
             MoveRefusedError: the job has not all of its containers, moves already, or a server is gone.
@@ -88,9 +97,7 @@ class MoveDesk:
         if gang.phase is not GangPhase.HELD or len(gang.live) < len(gang.members):
             raise MoveRefusedError(f"{job_id} has not all of its containers")
         legs = list(self._legs(gang, servers))
-        if not legs:
-            raise MoveRefusedError(f"{job_id} is there already")
-        self._moves[move_id] = Move(job_id, legs)
+        self._moves[move_id] = Move(job_id, legs, now_s + ASK_S_MAX)
         return [
             MoveOrder(
                 f"move/{move_id}/{leg.key.allocation_request_id}",
@@ -110,10 +117,37 @@ class MoveDesk:
             raise MoveRefusedError(f"{len(nodes)} servers for {len(gang.members)} workers")
         legs: list[Leg] = []
         for member, node in zip(gang.members, nodes, strict=True):
-            if member.node != node:
-                legs.append(Leg(member, node, AskKey(member.key.priority, self.next_id)))
-                self.next_id += 1
+            legs.append(Leg(member, node, AskKey(member.key.priority, self.next_id)))
+            self.next_id += 1
         return legs
+
+    def late(self, now_s: float) -> list[tuple[int, JobId]]:
+        """Moves whose master does not ask: one that knows nothing of moves, or is too busy. Each is told once."""
+        found: list[tuple[int, JobId]] = []
+        for move_id, move in self._moves.items():
+            if not move.is_ordered and move.due_s <= now_s:
+                move.due_s = math.inf
+                found.append((move_id, move.job_id))
+        return found
+
+    def next_at_s(self) -> float | None:
+        """When one is late."""
+        times = [move.due_s for move in self._moves.values() if not move.is_ordered]
+        return min((due_s for due_s in times if due_s < math.inf), default=None)
+
+    def job_of(self, move_id: int) -> JobId | None:
+        """Whose move it is; None for one that is over."""
+        move = self._moves.get(move_id)
+        return None if move is None else move.job_id
+
+    def arrivals(self, move_id: int) -> list[Member]:
+        """Workers as they will be, in the order of the gang's members; none for a move that is over."""
+        move = self._moves.get(move_id)
+        legs = [] if move is None else move.legs
+        return [
+            replace(leg.member, container=leg.container, node=leg.node, exit_status=None)
+            for leg in legs
+        ]
 
     def due(self) -> list[CommitOrder]:
         """Commits of moves whose master has asked for everything; each is ordered once."""
@@ -180,6 +214,13 @@ class MoveDesk:
         self.register.job_of[leg.container] = job_id
         leg.member.former, leg.member.container, leg.member.node = old, leg.container, leg.node
         return old
+
+
+def move_of(order_id: str) -> int | None:
+    """The move that an order is part of; None for orders of other things."""
+    kind, _, rest = order_id.partition("/")
+    number = rest.partition("/")[0]
+    return int(number) if kind == "move" and number.isdecimal() else None
 
 
 def _is_asked(app: Application, leg: Leg) -> bool:

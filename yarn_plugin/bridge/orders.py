@@ -7,10 +7,24 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from gandiva_core.messages.effects import CommitGang, ContainerEffect, ReleaseGang
-from gandiva_core.messages.events import Event, GangCommitted, GangRefused, JobKilled
+from gandiva_core.messages.effects import (
+    CloseMove,
+    CommitGang,
+    ContainerEffect,
+    OpenMove,
+    ReleaseGang,
+)
+from gandiva_core.messages.events import (
+    Event,
+    GangCommitted,
+    GangRefused,
+    JobKilled,
+    MoveCommitted,
+    MoveFailed,
+)
 from yarn_plugin.bridge.adoption import adopt
 from yarn_plugin.bridge.gangs import Application, Gang, GangPhase
+from yarn_plugin.bridge.moves import MoveDesk, MoveRefusedError, move_of
 from yarn_plugin.bridge.register import Register
 from yarn_plugin.bridge.wire import Answer, CommitOrder, ContainerOrder, Order, ReleaseOrder
 
@@ -37,14 +51,27 @@ class OrderDesk:
     """Writes orders for effects and books their answers in the register."""
 
     register: Register
+    moves: MoveDesk = field(init=False)
     _open: dict[str, CommitGang] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.moves = MoveDesk(self.register)
 
     def write(self, effects: Sequence[ContainerEffect], at_s: float) -> Orders:
         """Orders for `effects`, in order. What cannot be ordered at all is refused here and now."""
         orders: list[Order] = []
         refused: list[Event] = []
         for effect in effects:
-            if isinstance(effect, CommitGang):
+            if isinstance(effect, OpenMove):
+                try:
+                    orders += self.moves.begin(effect.move_id, effect.job_id, effect.servers, at_s)
+                except MoveRefusedError as error:
+                    refused.append(
+                        MoveFailed(at_s, effect.move_id, effect.job_id, ASK_GONE, str(error))
+                    )
+            elif isinstance(effect, CloseMove):
+                orders += self.moves.end(effect.move_id, is_done=effect.is_done)
+            elif isinstance(effect, CommitGang):
                 written = self._commit(effect)
                 if isinstance(written, str):
                     code, _, detail = written.partition(" ")
@@ -115,6 +142,7 @@ class OrderDesk:
         for answer in answers:
             effect = self._open.pop(answer.id, None)
             if effect is None:
+                out += self._book_move(answer, at_s)
                 continue
             found = self.register.find(effect.job_id)
             if answer.code != OK or found is None:
@@ -122,6 +150,28 @@ class OrderDesk:
             else:
                 out.append(self._committed(effect, answer, *found, at_s=at_s))
         return out
+
+    def _book_move(self, answer: Answer, at_s: float) -> Iterator[Event]:
+        number = move_of(answer.id)
+        booked = self.moves.book(answer)
+        if booked is not None:
+            move_id, move = booked
+            if move.containers:
+                yield MoveCommitted(at_s, move_id, move.job_id, move.containers)
+            else:
+                yield MoveFailed(at_s, move_id, move.job_id, answer.code, answer.detail)
+        elif number is not None and answer.code != OK:
+            job_id = self.moves.job_of(number)  # one that ends is not known any more
+            if job_id is not None:
+                yield MoveFailed(at_s, number, job_id, answer.code, answer.detail)
+
+    def due(self, at_s: float) -> Orders:
+        """What moves need now: new containers whose masters have asked for them."""
+        late = [
+            MoveFailed(at_s, move_id, job_id, ASK_GONE, "its master asks for no second container")
+            for move_id, job_id in self.moves.late(at_s)
+        ]
+        return Orders(tuple(self.moves.due()), tuple(late))
 
     def _committed(
         self, effect: CommitGang, answer: Answer, app: Application, gang: Gang, *, at_s: float

@@ -13,11 +13,13 @@ from yarn_plugin.bridge import wire
 from yarn_plugin.bridge.gangs import Application, Gang, GangPhase, Member
 from yarn_plugin.bridge.scope import Scope
 
+DECOMMISSIONING = "DECOMMISSIONING"
+
 NodeFacts = wire.NodeAdded | wire.NodeUpdated | wire.ResyncNode
 
 
 def server_of(event: NodeFacts, known: Server | None) -> Server:
-    """A node as a server; `known` has what YARN does not tell of it."""
+    """A node as a server; `known` has what YARN does not tell of it. One that YARN decommissions is emptied."""
     known = known or Server(ServerId(event.node), 0, 0, 0)
     return msgspec.structs.replace(
         known,
@@ -26,6 +28,7 @@ def server_of(event: NodeFacts, known: Server | None) -> Server:
         vcores=event.vcores,
         rack=event.rack or known.rack,
         partition=known.partition if event.partition is None else event.partition,
+        is_draining=not isinstance(event, wire.NodeAdded) and event.state == DECOMMISSIONING,
     )
 
 

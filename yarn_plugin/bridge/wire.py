@@ -364,7 +364,7 @@ class ExplainOrder(msgspec.Struct, frozen=True, tag_field="op", tag="explain"):
     text: str
 
 
-Order = CommitOrder | ReleaseOrder
+Order = CommitOrder | ReleaseOrder | MoveOrder | LetGoOrder
 """Orders about containers."""
 
 
@@ -375,7 +375,7 @@ class AgentReported(msgspec.Struct, frozen=True, tag_field="op", tag="agent_repo
     node: str
 
 
-Notice = HeightOrder | ExplainOrder | MoveOrder | LetGoOrder | AgentReported
+Notice = HeightOrder | ExplainOrder | AgentReported
 """Orders that create and end nothing."""
 
 

@@ -9,6 +9,9 @@ from typing import Any, Protocol
 import msgspec
 
 from gandiva_core.messages.effects import (
+    FOR_CONTAINERS,
+    FOR_WORLD,
+    CloseMove,
     CommitGang,
     ContainerEffect,
     Effect,
@@ -145,6 +148,7 @@ class CoreLoop:
             # Until its last part is there, a commit would look like a container that the snapshot does not have.
             self._take(session, self._translator.due(now_s), now_s)
             self._take(session, self._world.advance(now_s).events, now_s)
+            self._take(session, self._moves_due(session, now_s), now_s)
             self._review(session, now_s)
             self._notify(session, self._explanations.due(now_s))
         if self._lost is not None:
@@ -189,6 +193,7 @@ class CoreLoop:
             self._world.next_at_s(),
             self._translator.next_at_s(),
             self._explanations.next_at_s(),
+            self._desk.moves.next_at_s(),
         )
         due_s = min((time_s for time_s in times_s if time_s is not None), default=None)
         if due_s is None:
@@ -224,16 +229,16 @@ class CoreLoop:
     def _send(self, session: Session, effects: Sequence[Effect], now_s: float) -> None:
         for_world: list[WorldEffect] = []
         for effect in effects:
-            if isinstance(effect, ReleaseGang) and self._unsent:
+            if isinstance(effect, ReleaseGang | CloseMove) and self._unsent:
                 # What is released may be what an unsent order is to create.
                 self._order(session, now_s)
             if isinstance(effect, CommitGang) and self._adopting:
                 # What is there already takes its place first: a server may look empty until then.
                 self._receive([GangRefused(now_s, effect.job_id, ADOPTING)])
-            elif isinstance(effect, CommitGang | ReleaseGang):
-                self._unsent.append(effect)
-            if not isinstance(effect, CommitGang):
-                for_world.append(effect)
+            elif type(effect) in FOR_CONTAINERS:
+                self._unsent.append(effect)  # type: ignore[arg-type]  # by its exact type
+            if type(effect) in FOR_WORLD:
+                for_world.append(effect)  # type: ignore[arg-type]  # by its exact type
         self._world.apply(now_s, for_world)
         if len(self._unsent) >= ORDERS_A_CALL:
             self._order(session, now_s)
@@ -246,6 +251,14 @@ class CoreLoop:
         if written.orders:
             answers = self._answers(session, written.orders)
             self._receive(self._desk.book(answers, now_s))
+
+    def _moves_due(self, session: Session, now_s: float) -> list[Event]:
+        """Second containers that masters have asked for since the last turn."""
+        written = self._desk.due(now_s)
+        events = list(written.refused)
+        if written.orders:
+            events += self._desk.book(self._answers(session, written.orders), now_s)
+        return events
 
     def _answers(self, session: Session, orders: Sequence[Order]) -> Sequence[Answer]:
         if self._lost is None:

@@ -38,6 +38,7 @@ from yarn_plugin.agents.attendance import Attendance
 from yarn_plugin.agents.port import AgentsPort, read_agents_port
 from yarn_plugin.agents.server import AgentServer
 from yarn_plugin.agents.world import AgentWorld
+from yarn_plugin.bridge.asks import FIRST_MOVE_ID
 from yarn_plugin.bridge.orders import OrderDesk
 from yarn_plugin.bridge.register import Register
 from yarn_plugin.bridge.translate import Translator
@@ -148,11 +149,14 @@ def opened(site: Site, journal_dir: Path | None, clock: Clock | None = None) -> 
     )
     is_complete = False
     try:
-        with chores, attended(site, register, clock, engine.view) as outside:
+        desk = OrderDesk(register)
+        # Masters may still know ids of an earlier core.
+        desk.moves.next_id = FIRST_MOVE_ID + int(clock() * 1000)
+        with chores, attended(site, desk, clock, engine.view) as outside:
             yield CoreLoop(
                 engine,
                 translator,
-                OrderDesk(register),
+                desk,
                 outside.world,
                 outside.rules,
                 clock=clock,
@@ -174,17 +178,18 @@ class Outside(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def attended(site: Site, register: Register, clock: Clock, view: ClusterView) -> Iterator[Outside]:
+def attended(site: Site, desk: OrderDesk, clock: Clock, view: ClusterView) -> Iterator[Outside]:
     """The world, with agents and with people's commands where the site has a port for them."""
     port = site.agents
     if port is None:
         yield Outside(AgentlessWorld(), ServerRules(can_suspend=_judge(site, None)))
         return
+    register = desk.register
     methods: dict[str, Any] = {}
     server = AgentServer(port.credentials, port.address, port.port, logger().info, methods)
     # A later core has a later epoch: agents refuse what an older one still sends.
     agents = AgentWorld(
-        server, register, quantum_s=site.settings.quantum_s, epoch=int(clock() * 1000)
+        server, register, desk.moves, quantum_s=site.settings.quantum_s, epoch=int(clock() * 1000)
     )
     attendance = agents.attendance
     rules = ServerRules(can_suspend=_judge(site, attendance), lost_gpus=attendance.lost_gpus)

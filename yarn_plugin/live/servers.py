@@ -40,6 +40,7 @@ class ServerRules:
         self._told: tuple[QueueLimit, ...] = ()
         self._heights: dict[ServerId, int] = {}
         self._draining: set[ServerId] = set()
+        self._decommissioning: set[ServerId] = set()
         self._unsettled: dict[ServerId, None] = {}
         #: Servers whose height may not be what it should be: a turn looks at these, not at thousands.
 
@@ -77,6 +78,10 @@ class ServerRules:
         for event in events:
             if isinstance(event, ServerJoined):
                 self._gpus[event.server.server_id] = event.server.gpus
+                if event.server.is_draining:
+                    self._decommissioning.add(event.server.server_id)
+                else:
+                    self._decommissioning.discard(event.server.server_id)
                 server = self._revised(event.server)
                 self._servers[server.server_id] = server
                 self._unsettled[server.server_id] = None
@@ -122,7 +127,7 @@ class ServerRules:
             adoption.mode == FULL and Scope.of(adoption).has_partition(server.partition)
         )
         can_suspend = may_share and self._can_suspend(server.server_id)
-        is_draining = server.server_id in self._draining
+        is_draining = server.server_id in self._decommissioning | self._draining
         gpus = self._gpus.get(server.server_id, server.gpus) - self._lost_gpus(server.server_id)
         return msgspec.structs.replace(
             server, gpus=max(0, gpus), can_suspend=can_suspend, is_draining=is_draining

@@ -12,6 +12,7 @@ from gandiva_core.messages.operations import (
     HoldJobs,
     JobLine,
     Jobs,
+    MigrateJobs,
     OperationReply,
     ReleaseJobs,
     ShowJobs,
@@ -127,6 +128,25 @@ def resume(
 ) -> None:
     """Let a suspended job run again, when it is its turn."""
     JOBS.show(Place(conf_dir, state_dir, token_file).ask(ReleaseJobs(name)), form)
+
+
+@app.command("migrate")
+def migrate(
+    name: Name,
+    to: Annotated[
+        str,
+        typer.Option("--to", metavar="NODE", help="Where to.  [default: wherever there is room]"),
+    ] = "",
+    conf_dir: ConfDir = None,
+    state_dir: StateDir = None,
+    token_file: TokenFile = None,
+    form: Form = Format.TABLE,
+) -> None:
+    """Let a job go on elsewhere as soon as there is room; it computes until its state is saved.
+
+    Exit code 5 where it cannot move; nothing is stopped then. `gandiva job status` shows where it is.
+    """
+    JOBS.show(Place(conf_dir, state_dir, token_file).ask(MigrateJobs(name, to)), form)
 
 
 @app.command("logs")

@@ -15,7 +15,7 @@ import msgspec
 from gandiva_core.messages import operations as o
 from gandiva_core.messages.agents import WorkerReport
 from gandiva_core.messages.effects import WorldEffect
-from gandiva_core.messages.events import Event, JobHeld, JobReleased
+from gandiva_core.messages.events import Event, JobHeld, JobReleased, MoveAsked
 from gandiva_core.model.job import DEVICE_PHASES
 from gandiva_core.model.units import JobId, ServerId
 from gandiva_core.model.view import ClusterView, JobView
@@ -116,6 +116,8 @@ class Operations:
                 return self._order(caller, name, now_s, JobHeld)
             case o.ReleaseJobs(name=name):
                 return self._order(caller, name, now_s, JobReleased)
+            case o.MigrateJobs(name=name, node=node):
+                return self._migrate(caller, name, node, now_s)
         if not caller.is_administrator:
             return o.Refused("FORBIDDEN", "nodes are for administrators"), ()
         if isinstance(operation, o.DrainNode):
@@ -142,6 +144,30 @@ class Operations:
                     return o.Refused("UNABLE", f"{job.spec.job_id} is not suspended: {why}"), ()
         by = caller.user or "an administrator"
         events = [kind(now_s, job.spec.job_id, by) for job in jobs]
+        return o.Jobs(tuple(map(self._job, jobs))), events
+
+    def _migrate(
+        self, caller: Caller, name: str, node: str, now_s: float
+    ) -> tuple[o.OperationReply, Sequence[Event]]:
+        jobs = [job for job in self._named(name) if caller.may(job.spec.user)]
+        if not name or not jobs:
+            return _unknown(name), ()
+        if node and ServerId(node) not in self._view.servers:
+            return o.Refused("UNKNOWN", f"no server {node}"), ()
+        for job in jobs:
+            why = self._view.why_fixed(job.spec.job_id)
+            if why is not None:
+                return o.Refused("UNABLE", f"{job.spec.job_id} is not moved: {why}"), ()
+        by = caller.user or "an administrator"
+        events = [
+            MoveAsked(
+                now_s,
+                job.spec.job_id,
+                (ServerId(node),) * len(job.spec.workers) if node else (),
+                by,
+            )
+            for job in jobs
+        ]
         return o.Jobs(tuple(map(self._job, jobs))), events
 
     def _drain(
@@ -176,6 +202,7 @@ class Operations:
             devices=tuple(f"{b.server_id}/{gpu}" for b in job.bindings for gpu in b.gpus),
             is_held=job.is_held,
             unsuspendable=self._view.why_kept(spec.job_id) or "",
+            fixed=self._view.why_fixed(spec.job_id) or "",
             ran_s=job.held_s + (0.0 if since_s is None else self._view.now_s - since_s),
             workers=tuple(self._workers(spec.job_id)),
         )

@@ -32,6 +32,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--width", type=int, default=64)
     parser.add_argument("--bomb", type=Path)
+    parser.add_argument("--last", type=Path, help="file with a step that is the last one")
     options = parser.parse_args()
     rank, world = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
     torch.manual_seed(1)
@@ -71,6 +72,8 @@ def main() -> None:
             schedule.step()
             losses.write(f"{step} {loss.item().hex()} {schedule.get_last_lr()[0].hex()}\n")
             client.report(step, loss.item())
+            if options.last and options.last.exists() and step >= int(options.last.read_text()):
+                break
     if world > 1:
         dist.barrier()
         dist.destroy_process_group()

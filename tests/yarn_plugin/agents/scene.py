@@ -16,10 +16,12 @@ from yarn_plugin.agents.server import Heard
 from yarn_plugin.agents.world import AgentWorld
 from yarn_plugin.bridge.asks import AskKey
 from yarn_plugin.bridge.gangs import Application, Gang, GangPhase, GangRule, Member
+from yarn_plugin.bridge.moves import MoveDesk
 from yarn_plugin.bridge.register import Register
 
 QUANTUM_S = 10.0
 EPOCH = 7
+RAM = "/dev/shm/gandiva"
 
 
 class Scripted:
@@ -43,10 +45,14 @@ class AgentScene:
     def __init__(self, *nodes: str, gpus: int = 2) -> None:
         self.agents = Scripted()
         self.register = Register()
-        self.world = AgentWorld(self.agents, self.register, quantum_s=QUANTUM_S, epoch=EPOCH)
+        self.moves = MoveDesk(self.register)
+        self.world = AgentWorld(
+            self.agents, self.register, self.moves, quantum_s=QUANTUM_S, epoch=EPOCH
+        )
         self.now_s = 100.0
         self.gpus = gpus
         self.switch_id = 0
+        self.ram_dirs: dict[str, str] = {}
         for node in nodes:
             self.register.put_server(node, server(node, gpus))
 
@@ -85,7 +91,10 @@ class AgentScene:
     # ------------------------------------------------------------------ what agents say
 
     def attend(self, node: str, *workers: a.WorkerReport, session: str = "s") -> list[Event]:
-        return self.say(node, a.AgentHello(node, session, "1", self.devices(), True, workers))
+        hello = a.AgentHello(
+            node, session, "1", self.devices(), True, workers, ram_dir=self.ram_dirs.get(node, RAM)
+        )
+        return self.say(node, hello)
 
     def devices(self, *lost: int) -> tuple[a.Device, ...]:
         return tuple(

@@ -12,7 +12,7 @@ from tests.yarn_plugin.agents.scene import AgentScene
 from yarn_plugin.agents.lessons import Lessons
 
 A = JobId("a")
-RUNNING = a.WorkerReport("a/0", a.WorkerState.RUNNING, (0,), a.Method.FRAMEWORK)
+RUNNING = a.WorkerReport("a/0", a.WorkerState.RUNNING, (0,), a.Method.FRAMEWORK, can_move=True)
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_a_gang_can_stop_only_if_every_worker_can(scene: AgentScene) -> None:
     unhooked = report(0, state=a.WorkerState.UNHOOKED, method=None)
     told = scene.measure("n1", unhooked)
     reason = "nothing of it registered with its node's agent"
-    assert told == [e.JobLearned(scene.now_s, A, False, reason)]
+    assert told == [e.JobLearned(scene.now_s, A, False, reason, reason)]
     assert scene.measure("n1", unhooked) == []
     assert scene.measure("n1", report(0)) == [], "of its sibling nothing is known"
     assert scene.measure("n2", report(1)) == [e.JobLearned(scene.now_s, A, True)]
@@ -108,3 +108,19 @@ def test_jobs_that_have_left_are_forgotten(scene: AgentScene) -> None:
     scene.register.remove(app, app.gangs[A])
     assert list(lessons.learn(scene.world.attendance.nodes["n1"], 2.0)) == []
     assert not lessons.is_unable(A)
+
+
+def test_a_gang_can_move_only_if_every_worker_can(scene: AgentScene) -> None:
+    """G-69: its client says so, with the reason; before the probe nobody knows."""
+    assert scene.measure("n1", report(0, method=None, can_move=False)) == []
+    told = scene.measure("n1", report(0, can_move=False, reason="no loop of ours"))
+    assert told == [e.JobLearned(scene.now_s, A, True, fixed="no loop of ours")]
+    assert scene.measure("n1", report(0)) == [], "of its sibling nothing is known"
+    assert scene.measure("n2", report(1)) == [e.JobLearned(scene.now_s, A, True)]
+
+
+def test_what_a_client_compared_is_told_for_the_journal(scene: AgentScene) -> None:
+    checked = a.ContinuityChecked("a/0", 7.0, "suspend", False, 12, "generators")
+    assert scene.say("n1", checked) == [
+        e.ContinuityChecked(scene.now_s, A, "a/0", "suspend", False, 12, "generators")
+    ]

@@ -10,7 +10,7 @@ from gandiva_core.config.settings import Settings
 from gandiva_core.engine.engine import Engine
 from gandiva_core.messages import agents as a
 from gandiva_core.messages import events as e
-from gandiva_core.messages.effects import CommitGang, ReleaseGang
+from gandiva_core.messages.effects import CommitGang, StartTimer, SwitchResidents
 from gandiva_core.model.job import JobPhase
 from gandiva_core.policies.gandiva import create
 from tests.builders import job, server
@@ -87,7 +87,7 @@ class WorldMachine(RuleBasedStateMachine):
                     ids = tuple(f"{effect.job_id}/{rank}" for rank in range(len(effect.servers)))
                     inbox.append(e.GangCommitted(self.scene.now_s, effect.job_id, ids))
                 else:
-                    assert not isinstance(effect, ReleaseGang)
+                    assert isinstance(effect, SwitchResidents | StartTimer)
                     self.scene.world.apply(self.scene.now_s, [effect])
 
     def deliver(self, node: str) -> None:

@@ -10,7 +10,7 @@ from gandiva_core.messages.events import Event, JobFinished
 from gandiva_core.model.units import JobId, ServerId
 from tests.yarn_plugin.bridge.applications import APP, ATTEMPT, Cluster, ask, running_gang
 from yarn_plugin.bridge.asks import FIRST_MOVE_ID
-from yarn_plugin.bridge.moves import MoveDesk, MoveRefusedError
+from yarn_plugin.bridge.moves import ASK_S_MAX, MoveDesk, MoveRefusedError
 from yarn_plugin.bridge.wire import Answer, Ask, LetGoOrder, MoveOrder
 
 JOB = JobId(APP)
@@ -42,7 +42,7 @@ def begun() -> tuple[Cluster, MoveDesk]:
     """A gang on n1 and n2 whose master was told to move it to n3 and n4."""
     cluster = running_gang()
     desk = MoveDesk(cluster.register)
-    assert desk.begin(7, JOB, to("n3:1", "n4:1")) == [
+    assert desk.begin(7, JOB, to("n3:1", "n4:1"), 0.0) == [
         MoveOrder("move/7/1000000", "c1", "n3:1", FIRST_MOVE_ID),
         MoveOrder("move/7/1000001", "c2", "n4:1", FIRST_MOVE_ID + 1),
     ]
@@ -119,15 +119,32 @@ def test_a_refused_commit_ends_the_move_and_another_may_begin() -> None:
     assert booked is not None
     assert booked[1].containers == ()
     assert desk.end(7, is_done=False) == []
-    ids = [o.allocation_request_id for o in desk.begin(8, JOB, to("n3:1", "n4:1"))]
+    ids = [o.allocation_request_id for o in desk.begin(8, JOB, to("n3:1", "n4:1"), 0.0)]
     assert ids == [FIRST_MOVE_ID + 2, FIRST_MOVE_ID + 3], "ids of their own"
 
 
-def test_who_is_there_already_stays() -> None:
+def test_who_is_there_already_gets_a_new_container_too() -> None:
+    """Ranks find each other anew, all of them."""
     cluster = running_gang()
     desk = MoveDesk(cluster.register)
-    orders = desk.begin(1, JOB, to("n1:1", "n3:1"))
-    assert [(order.container, order.node) for order in orders] == [("c2", "n3:1")]
+    orders = desk.begin(1, JOB, to("n1:1", "n3:1"), 0.0)
+    assert [(order.container, order.node) for order in orders] == [("c1", "n1:1"), ("c2", "n3:1")]
+
+
+def test_a_master_that_does_not_ask_is_late_and_told_of_once() -> None:
+    """One of another framework ignores the message; the move must not stay open for ever."""
+    _, desk = begun()
+    assert desk.next_at_s() == ASK_S_MAX
+    assert desk.late(ASK_S_MAX - 0.1) == []
+    assert desk.late(ASK_S_MAX) == [(7, JOB)]
+    assert desk.late(ASK_S_MAX + 1.0) == []
+    assert desk.next_at_s() is None
+
+
+def test_workers_as_they_will_be() -> None:
+    _, desk = warmed()
+    assert [(m.container, m.node) for m in desk.arrivals(7)] == [("d1", "n3:1"), ("d2", "n4:1")]
+    assert desk.arrivals(8) == []
 
 
 def test_a_worker_that_was_lost_meanwhile_is_not_brought_back_by_the_end() -> None:
@@ -145,24 +162,23 @@ def test_a_worker_that_was_lost_meanwhile_is_not_brought_back_by_the_end() -> No
         ("application_9_9", to("n3:1", "n4:1"), "has left"),
         (APP, to("n3:1"), "1 servers for 2 workers"),
         (APP, to("n3:1", "n9:1"), "no such server n9:1"),
-        (APP, to("n1:1", "n2:1"), "is there already"),
     ],
 )
 def test_what_cannot_begin_says_why(job: str, servers: tuple[ServerId, ...], said: str) -> None:
     desk = MoveDesk(running_gang().register)
     with pytest.raises(MoveRefusedError, match=said):
-        desk.begin(1, JobId(job), servers)
+        desk.begin(1, JobId(job), servers, 0.0)
 
 
 def test_one_move_of_a_job_at_a_time_and_only_of_a_whole_one() -> None:
     _, desk = begun()
     with pytest.raises(MoveRefusedError, match="moves already"):
-        desk.begin(8, JOB, to("n3:1", "n4:1"))
+        desk.begin(8, JOB, to("n3:1", "n4:1"), 0.0)
     waiting = Cluster()
     waiting.add_app("gandiva.gang=2")
     waiting.asks(ask(2))
     with pytest.raises(MoveRefusedError, match="not all of its containers"):
-        MoveDesk(waiting.register).begin(1, JOB, to("n3:1", "n4:1"))
+        MoveDesk(waiting.register).begin(1, JOB, to("n3:1", "n4:1"), 0.0)
 
 
 def test_answers_to_other_orders_are_none_of_its_business() -> None:

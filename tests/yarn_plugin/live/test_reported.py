@@ -38,14 +38,15 @@ class Scene:
         self.now_s = 1000.0
         self.agents = Scripted()
         settings, register = Settings(), Register()
-        world = AgentWorld(self.agents, register, quantum_s=QUANTUM_S, epoch=EPOCH)
+        desk = OrderDesk(register)
+        world = AgentWorld(self.agents, register, desk.moves, quantum_s=QUANTUM_S, epoch=EPOCH)
         attendance = world.attendance
         self.rm = Rm()
         self.rm.overflow()
         self.loop = CoreLoop(
             Engine(create(settings, {}), settings, check="full"),
             Translator(register),
-            OrderDesk(register),
+            desk,
             world,
             ServerRules(can_suspend=attendance.can_suspend, lost_gpus=attendance.lost_gpus),
             clock=lambda: self.now_s,
