@@ -111,7 +111,7 @@ def test_a_job_goes_where_it_was_asked_to_and_losses_stay_bit_exact(
     assert (tmp_path / "moved.0").read_text() == plain.read_text()
     (moved,) = moves(live, job)
     figures = dict(moved["figures"])
-    live.record("migration", frozen_s=moved["frozen_s"], **figures)
+    live.record("migration", **figures)
     assert {"warm_s", "save_s", "restore_s", "first_minibatch_s"} <= figures.keys()
     assert "after a move" in story(live, job)
 
