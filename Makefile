@@ -95,6 +95,7 @@ format: dev ## put every Python file into the common format
 
 thorough: plugin dev ## everything in full length (hours)
 	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest --durations=20 --timeout=3600
+	$(BIN)/pytest -m thorough -s
 
 bench: env env-jobs plugin ## the benchmarks behind docs/BENCHMARKS.md
 	$(BIN)/gandiva bench all --out out/bench --document docs/BENCHMARKS.md

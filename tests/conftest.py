@@ -49,6 +49,16 @@ def missing_for_yarn() -> str | None:
     return None
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what is marked `thorough`, unless it was asked for by that name."""
+    if "thorough" in config.option.markexpr:
+        return
+    long = [item for item in items if item.get_closest_marker("thorough") is not None]
+    if long:
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in long]
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skips, or under CI fails, a yarn test that has no JVM to talk to."""
     if item.get_closest_marker("yarn") is None:

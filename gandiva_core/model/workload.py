@@ -15,6 +15,7 @@ class PlannedJob(msgspec.Struct, frozen=True):
         arrival_s: virtual time of submission.
         minibatches: work to do, in mini-batches of the whole gang.
         profile: how its model behaves.
+        start_s: from devices given for the first time to computing: its framework comes up, and holds them meanwhile.
         checkpoint_every_s: running time between its own checkpoints; what a restart falls back to (G-13).
     """
 
@@ -23,3 +24,4 @@ class PlannedJob(msgspec.Struct, frozen=True):
     minibatches: float
     profile: ModelProfile
     checkpoint_every_s: float = 1800.0
+    start_s: float = 0.0

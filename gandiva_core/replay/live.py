@@ -94,7 +94,8 @@ class ArmRun(msgspec.Struct, frozen=True):
             they are elsewhere.
         journal: of the core, where there was one.
         commit: of this code.
-        prediction: of the simulator, from what was measured in this arm.
+        prediction: of the simulator, from what was measured in this arm: ``predicted_mean_jct_s``, ``live_mean_jct_s``,
+            ``error_ratio``, ``measured``.
     """
 
     arm: str
@@ -186,7 +187,8 @@ def in_short(run: LiveRun) -> list[str]:
 
 def _line(arm: ArmRun) -> str:
     idle = "" if arm.headroom_ratio is None else f"  idle processors {arm.headroom_ratio:.0%}"
-    foreseen = "" if arm.prediction is None else f"  predicted {arm.prediction['mean_jct_s']:.1f} s"
+    told = arm.prediction
+    foreseen = "" if told is None else f"  predicted {told['predicted_mean_jct_s']:.1f} s"
     times = f"mean JCT {arm.mean_jct_s:.1f} s  makespan {arm.makespan_s:.1f} s"
     return f"{arm.arm:10} {len(arm.jobs)} jobs  {times}{idle}{foreseen}"
 

@@ -21,6 +21,8 @@ class WorldOptions(msgspec.Struct, frozen=True):
     Attributes:
         start_cost_s: from devices given to the first mini-batch of a job's first run, and of a restart.
         warm_s: until a new process could take a migrating job over; it computes on meanwhile (G-76).
+        suspend_resume_s: what one suspend and the resume after it take together, where that was measured; None: what
+            G-44 says for each job.
         faults: servers lost and back, gangs broken, each at its `at_s`.
         late_suspend_s: by job, how much longer than it should it computes on after each suspend order.
         late_ratio: share of suspend orders, drawn with the world's seed, that are obeyed `late_s` too late (G-12).
@@ -30,6 +32,7 @@ class WorldOptions(msgspec.Struct, frozen=True):
 
     start_cost_s: float = 0.0
     warm_s: float = 0.0
+    suspend_resume_s: float | None = None
     faults: tuple[Fault, ...] = ()
     late_suspend_s: Mapping[JobId, float] = {}
     late_ratio: float = 0.0

@@ -89,6 +89,10 @@ class JobRun:
         """Whether the order to stop came within its last mini-batch: it ends instead."""
         return self.stop_at_s < NEVER and self._boundary(self.stop_at_s) >= self.work
 
+    def is_coming_up(self, now_s: float) -> bool:
+        """Whether it has its devices for the first time, and its framework is not there yet."""
+        return not self.has_run and self.job.start_s > 0.0 and self.devices_from_s <= now_s
+
     def done_at(self, now_s: float) -> float:
         """Mini-batches done by `now_s`."""
         stretch_s = min(now_s, self.stop_at_s) - self.since_s

@@ -112,8 +112,12 @@ class JobWorld:
                 raise InputError(place, "a second job of that id", "ids that differ")
             if not 0.0 <= job.arrival_s < NEVER:
                 raise InputError(f"{place}: arrival_s", repr(job.arrival_s), "a time from 0")
+            if not 0.0 <= job.start_s < NEVER:
+                raise InputError(f"{place}: start_s", repr(job.start_s), "seconds from 0")
             self._performance.check(job.profile, place)
-            run = JobRun(number, job, suspend_resume_s(job.profile), milestone)
+            cost_s = self._options.suspend_resume_s
+            measured_s = suspend_resume_s(job.profile) if cost_s is None else cost_s
+            run = JobRun(number, job, measured_s, milestone)
             self._runs.append(run)
             self._by_id[job.spec.job_id] = run
             self._agenda.add(job.arrival_s, Due.ARRIVAL, number)
@@ -277,6 +281,8 @@ class JobWorld:
 
     def _stop(self, now_s: float, run: JobRun, number: int, report: _Report) -> float:
         """Order a job to stop; returns when its devices are free, or `now_s` where it computes nothing anyway."""
+        if run.start_at_s < NEVER and run.is_coming_up(now_s):
+            return self._give_up_start(now_s, run, number, report)
         if run.rate_per_s == 0.0 or run.stop_at_s < NEVER:
             return now_s
         stop_at_s = run.stop_from(now_s, now_s + self._lateness.of(run.job.spec.job_id))
@@ -291,6 +297,13 @@ class JobWorld:
         report.stopped.append((run, free_s, run.life))
         return free_s
 
+    def _give_up_start(self, now_s: float, run: JobRun, number: int, report: _Report) -> float:
+        """A split gang that still comes up stops at once, and comes up anew when it has devices again."""
+        run.start_at_s = NEVER
+        self._devices.free(run.run, now_s, number)
+        report.stopped.append((run, now_s, run.life))
+        return now_s
+
     def _start(self, now_s: float, order: Run, number: int, report: _Report) -> float:
         """Give a job its devices as soon as the last one is free, all at once; returns when all of that is reported."""
         run = self._by_id[order.job_id]
@@ -301,10 +314,10 @@ class JobWorld:
         bindings = _joined(order.bindings)
         free_s, reported_s = self._devices.take(order.job_id, bindings, now_s, number)
         run.devices_from_s = free_s
-        start_s = free_s + (0.5 * run.suspend_s if run.has_run else self._options.start_cost_s)
-        self._compute_on(run, bindings, start_s)
-        report.started.append((run, start_s, run.life))
-        return max(start_s, reported_s)
+        given_s = free_s + (0.5 * run.suspend_s if run.has_run else self._options.start_cost_s)
+        self._compute_on(run, bindings, given_s + (0.0 if run.has_run else run.job.start_s))
+        report.started.append((run, given_s, run.life))
+        return max(given_s, reported_s)
 
     def _compute_on(self, run: JobRun, bindings: tuple[Binding, ...], start_s: float) -> None:
         run.run = bindings

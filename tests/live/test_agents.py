@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
-import json
-import signal
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from gandiva_core.site.configuration import SiteConfiguration
-from tests.live.shells import Live, Shell, brought_up, wait_until
+from tests.live.shells import Live, Shell, wait_until
+from tests.live.slicing import six_jobs, sliced, slices, steps, wait_until_even
 from yarn_plugin.bridge.status import CONNECTED
 
 pytestmark = [
@@ -25,110 +23,77 @@ pytestmark = [
     ),
 ]
 
-ROOT = Path(__file__).resolve().parents[2]
+IN_ORDER = True
+"""Who held what is read from the core's journal, which has a gap after the core was away."""
+
 QUANTUM_S = 2.0
 QUANTA = 20
-JOBS = 6
-GPUS = 4
-SILENT_S = 20.0
-"""Three quanta until agents turn by themselves, and time for everybody's turn."""
+AWAY_S = 60.0
+"""How long the core is kept away; after three quanta agents turn by themselves."""
+
+HELD_OFF = """#!/bin/sh
+# The core's interpreter, which does not start while a file is there.
+while [ -e '{hold}' ]; do sleep 0.2; done
+exec '{python}' "$@"
+"""
 
 
 @pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+def hold(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """While this file is there, no core starts."""
+    return tmp_path_factory.mktemp("core") / "hold"
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory, hold: Path) -> Iterator[Live]:
     """One node with an agent and four virtual devices."""
-    prefix = "yarn.scheduler.gandiva."
-    settings = {
-        f"{prefix}quantum-ms": f"{QUANTUM_S * 1000:.0f}",
-        f"{prefix}agent.virtual-step-ms": "50",
-        f"{prefix}core.fallback": "wait",
-    }
-    options = ["--nodes", "1", "--gpus", str(GPUS), "--height-max", "2", "--agents"]
-    for key, value in settings.items():
-        options += ["--set", f"{key}={value}"]
-    with brought_up(tmp_path_factory.mktemp("live") / "agents", *options) as cluster:
+    python = hold.with_name("python")
+    python.write_text(HELD_OFF.format(hold=hold, python=sys.executable))
+    python.chmod(0o755)
+    path = tmp_path_factory.mktemp("live") / "agents"
+    with sliced(path, QUANTUM_S, core_python=str(python)) as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="module")
 def six(live: Live) -> Iterator[Shell]:
-    """Six independent jobs of one GPU each, in containers of Hadoop's own example."""
-    python = sys.executable
-    train = f"{python} {ROOT / 'tests' / 'live' / 'training.py'} 1000000"
-    launch = f"{python} -m nodemanager_agent.client.launch -- {train}"
-    with live.shell(
-        JOBS,
-        "-application_tags",
-        "gandiva.gang=1",
-        name="six",
-        resources="memory-mb=768,vcores=1,yarn.io/gpu=1",
-        command=f"env PYTHONPATH={ROOT} OMP_NUM_THREADS=1 {launch}",
-    ) as shell:
-        wait_until(lambda: len(steps(live)) == JOBS, "every job has computed")
+    """Six independent jobs."""
+    with six_jobs(live) as shell:
         yield shell
-
-
-def steps(live: Live) -> dict[str, int]:
-    """The last step that each container printed."""
-    found = {}
-    for file in live.folder.logs.glob("node-1-containers/*/*/stdout"):
-        lines = [line for line in file.read_text().splitlines() if line.count(" ") == 2]
-        if lines:
-            found[file.parent.name] = int(lines[-1].split()[0])
-    return found
-
-
-def runs(live: Live) -> dict[str, list[tuple[float, float]]]:
-    """When each job held its device, from the journal: (from, to), the last one open."""
-    since: dict[str, float] = {}
-    held: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for line in live.journal().splitlines():
-        event = json.loads(line).get("event") or {}
-        if event.get("kind") == "ResidentsSwitched":
-            for job_id, at_s in event.get("stopped", ()):
-                held[job_id].append((since.pop(job_id, at_s), at_s))
-            since.update(event.get("started", ()))
-    for job_id, at_s in since.items():
-        held[job_id].append((at_s, float("inf")))
-    return held
 
 
 def test_six_jobs_share_four_devices_fairly(live: Live, six: Shell) -> None:
     """GE-2, live: each runs four of six quanta; Jain of what they held over 20 quanta."""
-    begins_s = time.time() + 2 * QUANTUM_S
+    wait_until_even(live, QUANTUM_S)
+    begins_s = time.time()
     ends_s = begins_s + QUANTA * QUANTUM_S
     before = steps(live)
     wait_until(lambda: time.time() > ends_s + QUANTUM_S, "20 quanta have passed")
-    held = runs(live)
-    assert len(held) == JOBS
-    shares = [
-        sum(max(0.0, min(to, ends_s) - max(since, begins_s)) for since, to in spans)
-        for spans in held.values()
-    ]
-    jain = sum(shares) ** 2 / (len(shares) * sum(share * share for share in shares))
-    used = sum(shares) / (GPUS * (ends_s - begins_s))
-    after = steps(live)
-    live.record("slicing", jain=jain, used_ratio=used, shares_s=shares, steps=after)
-    assert jain >= 0.98
+    found, after = slices(live, begins_s, ends_s), steps(live)
+    live.record("slicing", slices=found, steps=after)
+    assert found.jain >= 0.98
     assert all(after[container] > before[container] for container in before)
     # At most four at any moment, and never two on one device: what the core believes is what agents do.
-    assert used <= 1.001
+    assert found.used_ratio <= 1.001
 
 
-def test_jobs_go_on_in_turn_while_the_core_is_silent(live: Live, six: Shell) -> None:
-    """DESIGN §4: nobody stays suspended because the core is away; and it takes over again."""
-    core = next(each for each in live.processes() if "core" in each.cmdline()[:5])
-    core.send_signal(signal.SIGSTOP)
+def test_a_core_killed_for_a_minute_stops_nobody(live: Live, six: Shell, hold: Path) -> None:
+    """DESIGN §4, FAULTS E3: six jobs on four devices all make progress meanwhile; and it takes over again."""
+    hold.touch()
     try:
+        (core,) = (each for each in live.processes() if "core" in each.cmdline()[:5])
+        core.kill()
         before = steps(live)
-        time.sleep(SILENT_S)
+        time.sleep(AWAY_S)
         after = steps(live)
+        away = live.report().core
     finally:
-        core.send_signal(signal.SIGCONT)
-    live.record("silence", before=before, after=after)
+        hold.unlink()
+    live.record("core-away", before=before, after=after)
+    assert away is not None
+    assert away.state != CONNECTED
     assert set(before) == set(after)
     assert all(after[container] > before[container] for container in before)
-    wait_until(lambda: live.report().core is not None, "the bean is there")
     wait_until(
         lambda: (core_now := live.report().core) is not None and core_now.state == CONNECTED,
         "the core decides again",
@@ -139,6 +104,7 @@ def test_jobs_go_on_in_turn_while_the_core_is_silent(live: Live, six: Shell) -> 
     )
     again = steps(live)
     wait_until(lambda: all(steps(live)[c] > again[c] for c in again), "all of them compute again")
+    assert {app["state"] for app in live.apps()} == {"RUNNING"}
 
 
 def test_the_agents_secret_is_nobodys_to_see(live: Live) -> None:

@@ -64,6 +64,54 @@ def test_a_job_of_fewer_minibatches_than_the_milestone_reports_none() -> None:
     assert len(told.events) == 1
 
 
+def test_a_job_holds_its_devices_while_it_comes_up_and_comes_up_once() -> None:
+    """A measured start: told to stop within it, a job stops when it is up, and goes on later without another."""
+    world = JobWorld([planned("a", 20, start_s=7.0), planned("b", 5)], servers(1))
+    told = begun(world, ("a", 0))
+    assert told.events == [ResidentsSwitched(0.0, 1, (), ((JobId("a"), 0.0),))]
+    world.apply(3.0, [switch(2, ["a"], [run("b", ("s1", (0,)))])])
+    told.drain(world)
+    assert told.events[-1] == ResidentsSwitched(
+        7.0 + HALF_S, 2, ((JobId("a"), 7.0 + HALF_S),), ((JobId("b"), 7.0 + HALF_S),)
+    )
+    assert told.completed == [("b", 12.0 + HALF_S)]
+    world.apply(20.0, [switch(3, runs=[run("a", ("s1", (0,)))])])
+    assert dict(told.drain(world).completed)["a"] == pytest.approx(40.0 + HALF_S)
+
+
+def test_a_split_gang_that_still_comes_up_stops_at_once_and_comes_up_anew() -> None:
+    world = JobWorld([planned("a", 20, gpus=2, start_s=7.0)], servers(2))
+    told = Told().drain(world, 0.0)
+    both = run("a", ("s1", (0,)), ("s2", (0,)))
+    world.apply(0.0, [switch(1, runs=[both])])
+    told.drain(world, 3.0)
+    world.apply(3.0, [switch(2, ["a"])])
+    told.drain(world, 9.0)
+    assert told.events[-1] == ResidentsSwitched(3.0, 2, ((JobId("a"), 3.0),), ())
+    world.apply(10.0, [switch(3, runs=[both])])
+    assert told.drain(world).completed == [("a", 37.0)]
+
+
+def test_what_a_suspend_was_measured_to_cost_stands_for_the_formula() -> None:
+    """G-44 where nothing was measured."""
+    jobs = [planned("a", 20), planned("b", 5)]
+    world = JobWorld(jobs, servers(1), options=WorldOptions(suspend_resume_s=4.0))
+    told = begun(world, ("a", 0))
+    world.apply(10.0, [switch(2, ["a"], [run("b", ("s1", (0,)))])])
+    told.drain(world)
+    # Half of it until the device is free; who comes after that starts for the first time, and pays no resume.
+    assert told.events[-1] == ResidentsSwitched(
+        12.0, 2, ((JobId("a"), 12.0),), ((JobId("b"), 12.0),)
+    )
+    world.apply(20.0, [switch(3, runs=[run("a", ("s1", (0,)))])])
+    assert told.drain(world).completed == [("b", 17.0), ("a", 32.0)]
+
+
+def test_a_start_lasts_from_0_seconds() -> None:
+    with pytest.raises(InputError, match="start_s"):
+        JobWorld([planned("a", 1, start_s=-1.0)], servers(1))
+
+
 def test_a_suspended_job_computes_on_to_its_boundary_and_its_successor_waits_for_the_copies() -> (
     None
 ):

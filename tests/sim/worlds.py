@@ -56,10 +56,11 @@ def planned(
     arrival_s: float = 0.0,
     profile: ModelProfile = PLAIN,
     checkpoint_every_s: float = 1800.0,
+    start_s: float = 0.0,
 ) -> PlannedJob:
     """A job of one container a GPU."""
     spec = JobSpec(JobId(name), (Worker(1, 1024, 1),) * gpus, name=name)
-    return PlannedJob(arrival_s, spec, minibatches, profile, checkpoint_every_s)
+    return PlannedJob(arrival_s, spec, minibatches, profile, checkpoint_every_s, start_s)
 
 
 def run(name: str, *places: tuple[str, tuple[int, ...]]) -> Run:

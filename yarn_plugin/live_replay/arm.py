@@ -22,8 +22,9 @@ from yarn_plugin.submit.client import Job, client_jar
 POLL_S = 1.0
 WORKLOADS = Path(__file__).resolve().parents[2] / "nodemanager_agent" / "workloads"
 _ENDED = frozenset({"FINISHED", "FAILED", "KILLED"})
+WORKER_MEMORY_MIB = 768
 _SETTINGS = (
-    "gandiva.job.worker.memory=768m",
+    f"gandiva.job.worker.memory={WORKER_MEMORY_MIB}m",
     "gandiva.job.am.memory=256m",
     "gandiva.job.env=OMP_NUM_THREADS=1",
 )

@@ -188,12 +188,14 @@ def _played(
 ) -> None:
     """Play arm by arm, and write what came of it."""
     from gandiva_core.replay.live import SUMMARY, LiveRun, in_short, summary
+    from yarn_plugin.cluster.command import ended_like_ctrl_c
 
     played: list[ArmRun] = []
     is_interrupted = False
     try:
-        for name in names:
-            played += [play(name)]
+        with ended_like_ctrl_c():
+            for name in names:
+                played += [play(name)]
     except KeyboardInterrupt:
         is_interrupted = True
         complain(

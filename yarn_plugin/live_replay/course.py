@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
@@ -30,10 +30,13 @@ class Trained(msgspec.Struct, frozen=True):
     begun_s: float | None = None
     marks: tuple[tuple[int, float], ...] = ()
 
-    @property
-    def minibatch_s(self) -> float | None:
-        """Median of the spans between two lines: a stop within one of them does not count."""
-        spans = [(at - was) / (step - before) for (before, was), (step, at) in pairwise(self.marks)]
+    def minibatch_s(self, stops_s: Sequence[float] = ()) -> float | None:
+        """Median of the spans between two lines in which the job was not stopped; None where there is none."""
+        spans = [
+            (at - was) / (step - before)
+            for (before, was), (step, at) in pairwise(self.marks)
+            if not any(was <= stop_s <= at for stop_s in stops_s)
+        ]
         return median(spans) if spans else None
 
 
@@ -84,19 +87,29 @@ def _matches(log: Iterable[str]) -> Iterator[re.Match[str]]:
                 yield match
 
 
-def observed(runs: Sequence[JobRun], logs: Path, first_s: float) -> tuple[JobRun, ...]:
+def observed(
+    runs: Sequence[JobRun],
+    logs: Path,
+    first_s: float,
+    stops_s: Mapping[str, Sequence[float]],
+) -> tuple[JobRun, ...]:
     """Runs with what the logs of their cluster tell of each.
 
     Args:
         runs: as the ResourceManager told them.
         logs: folder of the cluster's.
         first_s: what times are counted from.
+        stops_s: when each application was stopped, as its core heard; seconds since 1970.
     """
     with (logs / "resourcemanager.log").open(errors="replace") as log:
         of_rm = milestones(log)
     return tuple(
-        _with(run, of_rm.get(run.app_id, Milestones()), _trained(logs, run.app_id), first_s)
+        msgspec.structs.replace(
+            _with(run, of_rm.get(run.app_id, Milestones()), by_itself, first_s),
+            minibatch_s=by_itself.minibatch_s(stops_s.get(run.app_id, ())),
+        )
         for run in runs
+        for by_itself in [_trained(logs, run.app_id)]
     )
 
 
@@ -118,5 +131,4 @@ def _with(run: JobRun, of_rm: Milestones, by_itself: Trained, first_s: float) ->
         first_s=since(marks[0][1]) if marks else None,
         last_s=since(marks[-1][1]) if marks else None,
         released_s=since(of_rm.released_s),
-        minibatch_s=by_itself.minibatch_s,
     )

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
 import msgspec
 import psutil
@@ -19,8 +20,11 @@ from yarn_plugin.cluster.configuration import GANDIVA
 from yarn_plugin.cluster.state import Cluster, Plan, StateFolder
 from yarn_plugin.live_replay.arm import Replay, Say, Submission
 from yarn_plugin.live_replay.course import observed
+from yarn_plugin.live_replay.measured import NotMeasuredError
 from yarn_plugin.live_replay.plan import LiveJob
+from yarn_plugin.live_replay.prediction import Played, entries_of, prediction
 from yarn_plugin.live_replay.site import of_cluster
+from yarn_plugin.live_replay.switches import orders_of, stops_of
 
 
 class LocalSetting(msgspec.Struct, frozen=True):
@@ -57,8 +61,12 @@ def run_arm(
         submission = Submission(sys.executable, settings=setting.settings)
         with Replay(site, submission, folder.logs, say, lambda: idle.append(_idle())) as replay:
             replay.play(jobs, setting.limit_s)
-        runs = observed(replay.runs(jobs), folder.logs, replay.first_s)
     journal = _kept_journal(folder, out / "journals" / arm)
+    stops_s = stops_of(orders_of(entries_of(Path(journal)))) if journal else {}
+    runs = observed(replay.runs(jobs), folder.logs, replay.first_s, stops_s)
+    played = Played(
+        arm, tuple(jobs), runs, setting.nodes, setting.gpus, replay.first_s, site.settings
+    )
     return ArmRun(
         arm=arm,
         jobs=runs,
@@ -68,7 +76,16 @@ def run_arm(
         settings=site.settings,
         journal=journal,
         commit=commit(),
+        prediction=_prediction(played, Path(journal), say),
     )
+
+
+def _prediction(played: Played, journal: Path, say: Say) -> dict[str, Any] | None:
+    try:
+        return prediction(played, journal)
+    except NotMeasuredError as error:
+        say(f"{played.arm}: no prediction: {error}")
+        return None
 
 
 def _idle() -> float:

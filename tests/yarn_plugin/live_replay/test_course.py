@@ -35,7 +35,7 @@ def test_both_logs_together_tell_the_whole_course(tmp_path: Path) -> None:
     out.parent.mkdir(parents=True)
     marks = "".join(f"{n} {first_s + 9 + n / 10:.3f} 4.1\n" for n in range(0, 31, 10))
     out.write_text(f"begin {first_s + 7.5:.3f}\nsomething a framework says\n{marks}")
-    (run,) = observed([JobRun("a", 0.0, 78.0, "SUCCEEDED", APP)], tmp_path, first_s)
+    (run,) = observed([JobRun("a", 0.0, 78.0, "SUCCEEDED", APP)], tmp_path, first_s, {})
     assert run.registered_s == pytest.approx(4.851)
     assert run.allocated_s == pytest.approx(6.188)
     assert run.begun_s == pytest.approx(7.5, abs=0.001)
@@ -48,9 +48,11 @@ def test_both_logs_together_tell_the_whole_course(tmp_path: Path) -> None:
 def test_what_is_not_told_is_not_known(tmp_path: Path) -> None:
     (tmp_path / "resourcemanager.log").write_text("")
     before = JobRun("a", 0.0, 78.0, "FAILED", APP)
-    assert observed([before], tmp_path, 0.0) == (before,)
+    assert observed([before], tmp_path, 0.0, {}) == (before,)
 
 
 def test_a_stop_between_two_lines_does_not_make_mini_batches_long() -> None:
-    lines = ["begin 1.0", "0 10.0 1", "10 11.0 1", "20 42.0 1", "30 43.0 1", "35 43.5 1"]
-    assert trained(lines).minibatch_s == pytest.approx(0.1)
+    found = trained(["begin 1.0", "0 10.0 1", "10 42.0 1", "20 43.0 1"])
+    assert found.minibatch_s() == pytest.approx((3.2 + 0.1) / 2)
+    assert found.minibatch_s([11.0]) == pytest.approx(0.1)
+    assert found.minibatch_s([11.0, 42.5]) is None
