@@ -14,6 +14,10 @@ final class Ending {
     return exitCode == 0;
   }
 
+  String detail() {
+    return detail;
+  }
+
   int exitCode() {
     return exitCode;
   }

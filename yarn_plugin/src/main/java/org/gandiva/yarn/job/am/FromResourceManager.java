@@ -60,6 +60,11 @@ final class FromResourceManager extends AMRMClientAsync.AbstractCallbackHandler 
   }
 
   @Override
+  public void onContainersReceivedFromPreviousAttempts(List<Container> containers) {
+    master.foundAgain(containers);
+  }
+
+  @Override
   public void onShutdownRequest() {
     // The ResourceManager does not know this attempt any more: the next one takes over.
     master.ended().completeExceptionally(new IllegalStateException("told to shut down"));

@@ -19,11 +19,9 @@ final class Gang {
   private final Actions actions;
   private final List<Slot> slots = new ArrayList<>();
   private final Resizing resizing;
+  private final Moves moves;
   private int latest = 1;
   private int generation = 1;
-
-  /** Generation of those that warm up elsewhere; 0 while nobody moves. */
-  private int moving;
 
   /** The generation whose tasks have met; 0 for none. */
   private int met;
@@ -36,6 +34,7 @@ final class Gang {
     this.spec = spec;
     this.actions = actions;
     this.resizing = new Resizing(this, spec, actions);
+    this.moves = new Moves(this, actions);
     for (TaskType type : spec.types()) {
       for (int index = 0; index < type.instances(); index++) {
         slots.add(new Slot(type, index, slots.size()));
@@ -51,9 +50,8 @@ final class Gang {
     return generation;
   }
 
-  /** Returns the generation of those that warm up elsewhere; 0 while nobody moves. */
-  int moving() {
-    return moving;
+  Moves moves() {
+    return moves;
   }
 
   int met() {
@@ -82,6 +80,11 @@ final class Gang {
       met = which;
       actions.save();
     }
+  }
+
+  /** From now on its tasks are of this generation. */
+  void become(int which) {
+    generation = which;
   }
 
   /** A generation that was never before. */
@@ -114,8 +117,34 @@ final class Gang {
     failures = knownFailures;
   }
 
-  /** Asks for all containers that are missing. */
+  /** No generation is used twice, by whichever master. */
+  void restoreLatest(int known) {
+    latest = Math.max(latest, known);
+  }
+
+  /** An earlier master saw the job end, and could not say so. */
+  void restoreEnding(Ending known) {
+    ending = known;
+  }
+
+  int latest() {
+    return latest;
+  }
+
+  /** Returns how the job ended; null while it runs. */
+  Ending ending() {
+    return ending;
+  }
+
+  /** Asks for all containers that are missing; nothing is missing of a job that has ended. */
   void start() {
+    if (ending == null) {
+      endIfAllAreDone();
+    }
+    if (ending != null) {
+      actions.finish(ending);
+      return;
+    }
     for (Slot slot : slots) {
       if (slot.place == null && !slot.isAsked && !slot.isDone) {
         slot.isAsked = true;
@@ -140,36 +169,6 @@ final class Gang {
     actions.release(place.containerId());
   }
 
-  /** The container that a move asked for has come. */
-  void allocatedForMove(long moveId, Place place) {
-    for (Slot slot : slots) {
-      if (slot.moveId == moveId && slot.successor == null && slot.place != null) {
-        slot.successor = place;
-        actions.save();
-        actions.launch(slot, place, moving, slot.place.containerId());
-        return;
-      }
-    }
-    actions.release(place.containerId());
-  }
-
-  /**
-   * A task shall move.
-   *
-   * @return its slot, to ask a container for; null where it has ended or moves already
-   */
-  Slot move(String containerId, long moveId) {
-    Slot slot = holder(containerId);
-    if (slot == null || slot.moveId != 0 || ending != null || resizing.isUnderWay()) {
-      return null;
-    }
-    if (moving == 0) {
-      moving = ++latest;
-    }
-    slot.moveId = moveId;
-    return slot;
-  }
-
   /** The scheduler wants a container back: the end of a move, or its abort, or a smaller job. */
   void letGo(String containerId) {
     if (resizing.lost(containerId, "was let go")) {
@@ -178,13 +177,13 @@ final class Gang {
     for (Slot slot : slots) {
       if (slot.movesTo(containerId)) {
         actions.release(containerId);
-        stay(slot);
+        moves.stay(slot);
         return;
       }
       if (slot.holds(containerId)) {
         actions.release(containerId);
         if (slot.successor != null) {
-          succeed(slot);
+          moves.succeed(slot);
         } else {
           done(slot);
         }
@@ -200,7 +199,7 @@ final class Gang {
     }
     for (Slot slot : slots) {
       if (slot.movesTo(containerId)) {
-        stay(slot);
+        moves.stay(slot);
         return;
       }
       if (slot.holds(containerId)) {
@@ -214,7 +213,7 @@ final class Gang {
   void movedAway(String containerId) {
     Slot slot = holder(containerId);
     if (slot != null && slot.successor != null) {
-      succeed(slot);
+      moves.succeed(slot);
     }
   }
 
@@ -238,11 +237,12 @@ final class Gang {
     }
   }
 
-  private void done(Slot slot) {
+  void done(Slot slot) {
     slot.isUndecided = false;
     slot.moveId = 0;
     slot.place = null;
     slot.isDone = true;
+    moves.end();
     actions.save();
     endIfAllAreDone();
   }
@@ -282,7 +282,7 @@ final class Gang {
   private void all() {
     resizing.callOff("the gang starts again");
     generation = ++latest;
-    moving = 0;
+    moves.forget();
     for (Slot slot : slots) {
       drop(slot);
     }
@@ -306,54 +306,15 @@ final class Gang {
     }
   }
 
-  /** The task is from now on where it moved to. */
-  private void succeed(Slot slot) {
-    slot.place = slot.successor;
-    slot.successor = null;
-    slot.moveId = 0;
-    slot.isUndecided = false;
-    slot.hasMoved = true;
-    endMoves();
-    actions.save();
-  }
-
-  /** The move is off: where the task ended meanwhile, it has ended. */
-  private void stay(Slot slot) {
-    slot.successor = null;
-    slot.moveId = 0;
-    endMoves();
-    actions.save();
-    if (slot.isUndecided) {
-      done(slot);
-    }
-  }
-
-  /**
-   * Once nobody moves any more: who has arrived is of the new generation, and so are the others.
-   */
-  private void endMoves() {
-    boolean hasMoved = false;
-    for (Slot slot : slots) {
-      if (slot.moveId != 0) {
-        return;
-      }
-      hasMoved |= slot.hasMoved;
-    }
-    for (Slot slot : slots) {
-      slot.hasMoved = false;
-    }
-    generation = hasMoved ? moving : generation;
-    moving = 0;
-  }
-
   private void finish(Ending found) {
     if (ending == null) {
       ending = found;
+      actions.save();
       actions.finish(found);
     }
   }
 
-  private Slot holder(String containerId) {
+  Slot holder(String containerId) {
     for (Slot slot : slots) {
       if (slot.holds(containerId)) {
         return slot;

@@ -50,6 +50,10 @@ final class Master implements Actions {
   private final Asks asks;
   private final Map<String, Container> containers = new HashMap<>();
   private final CompletableFuture<Ending> ended = new CompletableFuture<>();
+
+  /** Containers of an earlier attempt that nobody has told of yet. */
+  private final Set<String> missing = new HashSet<>();
+
   private AMRMClientAsync<ContainerRequest> resourceManager;
   private NMClientAsync nodes;
   private Launches launches;
@@ -99,24 +103,48 @@ final class Master implements Actions {
         }
       }
       gang.start();
-      Set<String> missing = new HashSet<>(gang.containers());
+      missing.addAll(gang.containers());
       missing.removeAll(alive);
       if (!missing.isEmpty()) {
-        new Timer("gandiva-missing", true).schedule(giveUp(missing), MISSING_MS);
+        new Timer("gandiva-missing", true).schedule(givingUp(), MISSING_MS);
       }
     }
   }
 
-  /** They ended while no master was there, and YARN has not told how. */
-  private TimerTask giveUp(Set<String> missing) {
+  private TimerTask givingUp() {
     return new TimerTask() {
       @Override
       public void run() {
-        synchronized (lock) {
-          missing.forEach(container -> gang.completed(container, ContainerExitStatus.ABORTED));
-        }
+        giveUp();
       }
     };
+  }
+
+  /** They ended while no master was there, and YARN has not told how. */
+  void giveUp() {
+    synchronized (lock) {
+      Set<String> lost = new HashSet<>(missing);
+      missing.clear();
+      for (String container : lost) {
+        release(container); // Should it live after all, it must not train beside its successor.
+        gang.completed(container, ContainerExitStatus.ABORTED);
+      }
+    }
+  }
+
+  /** Nodes that came back later than this attempt began, with containers of an earlier one. */
+  void foundAgain(List<Container> found) {
+    synchronized (lock) {
+      for (Container container : found) {
+        String id = container.getId().toString();
+        LOG.info("Found again: {}", id);
+        containers.put(id, container);
+        missing.remove(id);
+        if (!gang.has(id)) {
+          release(id);
+        }
+      }
+    }
   }
 
   // What YARN says.
@@ -136,7 +164,7 @@ final class Master implements Actions {
           if (request != null) {
             resourceManager.removeContainerRequest(request);
           }
-          gang.allocatedForMove(ask, place);
+          gang.moves().allocated(ask, place);
         } else if (ask >= 0 && ask < types.size()) {
           gang.allocated(types.get((int) ask), place);
         } else {
@@ -178,7 +206,12 @@ final class Master implements Actions {
   /** A container that the scheduler wants elsewhere: a warm one is asked for there. */
   void move(String container, ResourceRequest there) {
     synchronized (lock) {
-      Slot slot = gang.move(container, there.getAllocationRequestId());
+      Slot moving = gang.slotOf(container);
+      ContainerRequest earlier = moving == null ? null : asks.moved(moving.moveId);
+      if (earlier != null) {
+        resourceManager.removeContainerRequest(earlier);
+      }
+      Slot slot = gang.moves().begin(container, there.getAllocationRequestId());
       LOG.info("{} shall move to {}: {}", container, there.getResourceName(), slot);
       if (slot != null) {
         resourceManager.addContainerRequest(asks.move(there));

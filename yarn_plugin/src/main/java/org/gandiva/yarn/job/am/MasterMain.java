@@ -11,6 +11,7 @@ import java.util.Properties;
 import java.util.concurrent.ExecutionException;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.yarn.YarnUncaughtExceptionHandler;
 import org.apache.hadoop.yarn.api.ApplicationConstants.Environment;
 import org.apache.hadoop.yarn.api.protocolrecords.RegisterApplicationMasterResponse;
 import org.apache.hadoop.yarn.api.records.ContainerId;
@@ -37,6 +38,8 @@ public final class MasterMain {
   /** Runs one attempt; another takes over where it does not end the job. */
   public static void main(String[] args) {
     int code = 1;
+    // Hadoop's clients would go on saying that this attempt lives, with any thread of it gone.
+    Thread.setDefaultUncaughtExceptionHandler(new YarnUncaughtExceptionHandler());
     try {
       run();
       code = 0;

@@ -70,7 +70,7 @@ final class Rendezvous {
 
   private ObjectNode current(int generation) {
     addresses.keySet().removeIf(key -> !gang.has(containerOf(key)));
-    boolean isMove = generation == gang.moving();
+    boolean isMove = generation == gang.moves().generation();
     boolean isResize = gang.resizing().isUnderWay(generation);
     ObjectNode answer = JSON.createObjectNode().put("generation", generation);
     ObjectNode cluster = JSON.createObjectNode();
@@ -124,7 +124,7 @@ final class Rendezvous {
   private boolean isCurrent(int generation) {
     return generation > 0
         && (generation == gang.generation()
-            || generation == gang.moving()
+            || generation == gang.moves().generation()
             || gang.resizing().isUnderWay(generation));
   }
 }

@@ -103,7 +103,7 @@ final class Resizing {
 
   private String whyNot(int workers) {
     int present = gang.slots().size();
-    if (isUnderWay() || gang.moving() != 0 || gang.hasEnded()) {
+    if (isUnderWay() || gang.moves().areUnderWay() || gang.hasEnded()) {
       return "it is being resized, or moved, or has ended";
     }
     if (!spec.mayResize()) {

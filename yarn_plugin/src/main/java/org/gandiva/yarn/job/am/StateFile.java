@@ -49,12 +49,20 @@ final class StateFile {
     state.put("met", gang.met());
     state.put("restarts", gang.restarts());
     state.put("failures", gang.failures());
+    state.put("latest", gang.latest());
+    state.put("moving", gang.moves().generation());
+    if (gang.ending() != null) {
+      state.put("exit_code", gang.ending().exitCode());
+      state.put("detail", gang.ending().detail());
+    }
     ArrayNode slots = state.putArray("slots");
     for (Slot slot : gang.slots()) {
       ObjectNode entry = slots.addObject();
       entry.put("is_done", slot.isDone);
       put(entry, "", slot.place);
       put(entry, "next_", slot.successor);
+      entry.put("move_id", slot.moveId);
+      entry.put("has_moved", slot.hasMoved);
     }
     return state;
   }
@@ -73,6 +81,7 @@ final class StateFile {
         state.path("met").asInt(),
         state.path("restarts").asInt(),
         state.path("failures").asInt());
+    boolean isMoving = false;
     JsonNode slots = state.path("slots");
     gang.hadWorkers(slots.size());
     for (Slot slot : gang.slots()) {
@@ -80,6 +89,16 @@ final class StateFile {
       slot.isDone = entry.path("is_done").asBoolean();
       slot.place = place(entry, "");
       slot.successor = place(entry, "next_");
+      // What was only asked for was asked for by the earlier master.
+      slot.moveId = slot.successor == null ? 0 : entry.path("move_id").asLong();
+      slot.hasMoved = entry.path("has_moved").asBoolean();
+      isMoving |= slot.successor != null || slot.hasMoved;
+    }
+    gang.restoreLatest(state.path("latest").asInt());
+    gang.moves().restore(isMoving ? state.path("moving").asInt() : 0);
+    if (state.has("exit_code")) {
+      gang.restoreEnding(
+          new Ending(state.path("exit_code").asInt(), state.path("detail").asText()));
     }
   }
 

@@ -4,6 +4,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -65,7 +66,9 @@ final class Staging {
       write(JobNames.script(type.name()), script);
     }
     if (!spec.text(JobKey.SOURCE).isEmpty()) {
-      write(JobNames.SOURCE_LINK + ".zip", zipped(Paths.get(spec.text(JobKey.SOURCE))));
+      try (OutputStream out = create(JobNames.SOURCE_LINK + ".zip")) {
+        zip(Paths.get(spec.text(JobKey.SOURCE)), out);
+      }
     }
     if (!spec.text(JobKey.VENV).isEmpty()) {
       Path venv = Paths.get(spec.text(JobKey.VENV));
@@ -128,10 +131,12 @@ final class Staging {
     return out.toByteArray();
   }
 
-  /** Links are followed; what is no file is left out. */
-  static byte[] zipped(Path folder) throws IOException {
-    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-    try (ZipOutputStream zip = new ZipOutputStream(bytes);
+  /**
+   * Links to files are followed; a folder behind a link, which may be a whole data set, is left
+   * out.
+   */
+  static void zip(Path folder, OutputStream out) throws IOException {
+    try (ZipOutputStream zip = new ZipOutputStream(out);
         Stream<Path> all = Files.walk(folder)) {
       List<Path> sorted = all.filter(Files::isRegularFile).sorted().collect(Collectors.toList());
       for (Path file : sorted) {
@@ -139,7 +144,8 @@ final class Staging {
         Files.copy(file, zip);
         zip.closeEntry();
       }
+    } catch (UncheckedIOException e) {
+      throw e.getCause(); // Of the walk: a folder that may not be read.
     }
-    return bytes.toByteArray();
   }
 }

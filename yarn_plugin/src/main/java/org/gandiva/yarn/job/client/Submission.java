@@ -25,6 +25,7 @@ import org.apache.hadoop.yarn.client.api.YarnClient;
 import org.apache.hadoop.yarn.client.api.YarnClientApplication;
 import org.apache.hadoop.yarn.client.util.YarnClientUtils;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
+import org.apache.hadoop.yarn.exceptions.ApplicationNotFoundException;
 import org.apache.hadoop.yarn.exceptions.YarnException;
 import org.gandiva.yarn.job.BadInputException;
 import org.gandiva.yarn.job.JobKey;
@@ -71,10 +72,38 @@ final class Submission {
       context.setAMContainerSpec(master(spec, staging, files));
       client.submitApplication(context);
     } catch (YarnException | IOException | RuntimeException e) {
-      staging.delete();
+      if (!mayRun(id)) {
+        delete(staging, e);
+      }
       throw e;
     }
     return id;
+  }
+
+  /** Whether the ResourceManager may have taken the job although it did not say so. */
+  private boolean mayRun(ApplicationId id) {
+    try {
+      switch (client.getApplicationReport(id).getYarnApplicationState()) {
+        case FINISHED:
+        case FAILED:
+        case KILLED:
+          return false;
+        default:
+          return true;
+      }
+    } catch (ApplicationNotFoundException e) {
+      return false;
+    } catch (YarnException | IOException e) {
+      return true; // Nobody knows: a folder is left rather than a job without its files.
+    }
+  }
+
+  private static void delete(Staging staging, Exception reason) {
+    try {
+      staging.delete();
+    } catch (IOException e) {
+      reason.addSuppressed(e);
+    }
   }
 
   private static void describe(ApplicationSubmissionContext context, JobSpec spec) {

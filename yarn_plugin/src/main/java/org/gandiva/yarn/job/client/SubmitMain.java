@@ -3,6 +3,7 @@ package org.gandiva.yarn.job.client;
 import java.io.File;
 import java.io.IOException;
 import java.net.ConnectException;
+import java.net.URISyntaxException;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.util.ArrayList;
@@ -112,12 +113,21 @@ public final class SubmitMain {
       Collections.addAll(places, ((URLClassLoader) loader).getURLs());
     }
     for (URL place : places) {
-      File file = new File(place.getPath());
+      File file = fileOf(place);
       if (file.isFile() && file.getName().endsWith(".jar")) {
         return file;
       }
     }
     throw new IOException("the client's own jar is not found: run it with `yarn jar`");
+  }
+
+  /** A folder's name may have a blank in it. */
+  static File fileOf(URL place) {
+    try {
+      return new File(place.toURI());
+    } catch (URISyntaxException | IllegalArgumentException e) {
+      return new File(place.getPath()); // No file at all, or not written as an address should be.
+    }
   }
 
   private static boolean isUnreachable(Throwable failure) {

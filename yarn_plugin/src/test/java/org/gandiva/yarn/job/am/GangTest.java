@@ -185,16 +185,16 @@ class GangTest {
   @Test
   void aMoveEndsInItsNewContainerAndTheOldOnesEndIsNoFailure() {
     Gang gang = running(spec("gandiva.job.worker.instances", "2"));
-    assertThat(gang.move("c0", 1_000_001)).isNotNull();
-    assertThat(gang.move("c0", 1_000_002)).as("it moves already").isNull();
-    gang.allocatedForMove(1_000_001, new Place("m0", "h"));
+    assertThat(gang.moves().begin("c0", 1_000_001)).isNotNull();
+    gang.moves().allocated(1_000_001, new Place("m0", "h"));
+    assertThat(gang.moves().begin("c0", 1_000_002)).as("it moves already").isNull();
     assertThat(script.take()).containsExactly("launch worker 0 g2 in m0 from c0");
     gang.completed("c0", 0);
     assertThat(script.ending).as("whose end that was is to be told").isNull();
     gang.letGo("c0");
     assertThat(gang.slots().get(0).holds("m0")).isTrue();
     assertThat(gang.generation()).isEqualTo(2);
-    assertThat(gang.moving()).isEqualTo(0);
+    assertThat(gang.moves().generation()).isEqualTo(0);
     gang.completed("m0", 0);
     gang.completed("c1", 0);
     assertThat(script.ending.isGood()).isTrue();
@@ -203,8 +203,8 @@ class GangTest {
   @Test
   void aTaskThatEndedWhileItMovedHasEndedOnceTheMoveIsOff() {
     Gang gang = running(spec());
-    gang.move("c0", 1_000_001);
-    gang.allocatedForMove(1_000_001, new Place("m0", "h"));
+    gang.moves().begin("c0", 1_000_001);
+    gang.moves().allocated(1_000_001, new Place("m0", "h"));
     gang.completed("c0", 0);
     gang.letGo("m0");
     assertThat(script.ending.isGood()).isTrue();
@@ -213,21 +213,21 @@ class GangTest {
   @Test
   void aMoveWhoseDestinationIsLostChangesNothing() {
     Gang gang = running(spec());
-    gang.move("c0", 1_000_001);
-    gang.allocatedForMove(1_000_001, new Place("m0", "h"));
+    gang.moves().begin("c0", 1_000_001);
+    gang.moves().allocated(1_000_001, new Place("m0", "h"));
     script.take();
     gang.completed("m0", LOST);
     assertThat(script.take()).isEmpty();
     assertThat(gang.slots().get(0).holds("c0")).isTrue();
     assertThat(gang.generation()).isEqualTo(1);
-    assertThat(gang.move("c0", 1_000_002)).as("it can move anew").isNotNull();
+    assertThat(gang.moves().begin("c0", 1_000_002)).as("it can move anew").isNotNull();
   }
 
   @Test
   void theLauncherCanTellThatItsStateLivesOnElsewhere() {
     Gang gang = running(spec());
-    gang.move("c0", 1_000_001);
-    gang.allocatedForMove(1_000_001, new Place("m0", "h"));
+    gang.moves().begin("c0", 1_000_001);
+    gang.moves().allocated(1_000_001, new Place("m0", "h"));
     gang.movedAway("c0");
     gang.completed("c0", 0);
     assertThat(script.ending).isNull();
@@ -237,7 +237,7 @@ class GangTest {
   @Test
   void aContainerForAMoveThatIsOffIsGivenBack() {
     Gang gang = running(spec());
-    gang.allocatedForMove(1_000_009, new Place("m9", "h"));
+    gang.moves().allocated(1_000_009, new Place("m9", "h"));
     assertThat(script.take()).containsExactly("release m9");
   }
 
@@ -246,8 +246,8 @@ class GangTest {
     JobSpec spec = spec("gandiva.job.worker.instances", "3");
     Gang gang = running(spec);
     gang.completed("c2", 0);
-    gang.move("c1", 1_000_001);
-    gang.allocatedForMove(1_000_001, new Place("m1", "h1"));
+    gang.moves().begin("c1", 1_000_001);
+    gang.moves().allocated(1_000_001, new Place("m1", "h1"));
     Gang next = new Gang(spec, script);
     StateFile.restore(next, StateFile.described(gang));
     script.take();
@@ -259,6 +259,76 @@ class GangTest {
     next.completed("c0", 0);
     next.completed("m1", 0);
     assertThat(script.ending.isGood()).isTrue();
+  }
+
+  @Test
+  void theNextMasterEndsAMoveInTheSameGeneration() {
+    JobSpec spec = spec("gandiva.job.worker.instances", "2");
+    Gang gang = running(spec);
+    gang.met(1);
+    gang.moves().begin("c1", 1_000_001);
+    gang.moves().allocated(1_000_001, new Place("m1", "h1"));
+    Gang next = new Gang(spec, script);
+    StateFile.restore(next, StateFile.described(gang));
+    assertThat(next.moves().generation()).isEqualTo(2);
+    next.met(2);
+    next.movedAway("c1");
+    assertThat(next.generation()).as("what its tasks were started with").isEqualTo(2);
+    Gang third = new Gang(spec, script);
+    StateFile.restore(third, StateFile.described(next));
+    script.take();
+    third.startAgainIfNotMet();
+    assertThat(script.take()).as("they have met").isEmpty();
+  }
+
+  @Test
+  void aJobThatHasEndedEndsUnderTheNextMasterToo() {
+    JobSpec spec = spec("gandiva.job.worker.instances", "2");
+    Gang failing = running(spec);
+    failing.completed("c0", 3);
+    Gang gang = new Gang(spec, script);
+    StateFile.restore(gang, StateFile.described(failing));
+    script.take();
+    script.ending = null;
+    gang.start();
+    gang.completed("c1", LOST);
+    assertThat(script.take()).as("nothing is run again").isEmpty();
+    assertThat(script.ending.exitCode()).isEqualTo(3);
+  }
+
+  @Test
+  void allDoneIsAnEndWhoeverSeesIt() {
+    JobSpec spec = spec();
+    Gang gang = running(spec);
+    gang.slots().get(0).isDone = true;
+    gang.slots().get(0).place = null;
+    Gang next = new Gang(spec, script);
+    StateFile.restore(next, StateFile.described(gang));
+    next.start();
+    assertThat(script.ending.isGood()).isTrue();
+  }
+
+  @Test
+  void aMoveWhoseContainerNeverCameIsNoObstacleToTheNext() {
+    Gang gang = running(spec("gandiva.job.worker.instances", "2"));
+    gang.moves().begin("c0", 1_000_001);
+    gang.moves().begin("c1", 1_000_002);
+    assertThat(gang.moves().begin("c1", 1_000_003))
+        .as("the core called the first one off")
+        .isNotNull();
+    script.take();
+    gang.moves().allocated(1_000_002, new Place("old", "h"));
+    assertThat(script.take()).containsExactly("release old");
+    assertThat(gang.moves().begin("c1", 1_000_001)).as("a core that counts anew").isNotNull();
+    gang.moves().allocated(1_000_001, new Place("m1", "h"));
+    assertThat(gang.moves().begin("c1", 1_000_004)).as("this one is under way").isNull();
+    gang.letGo("c1");
+    assertThat(gang.generation()).as("nobody moves any more").isEqualTo(2);
+    assertThat(gang.moves().generation()).isZero();
+    assertThat(gang.moves().begin("c0", 1_000_005)).isNotNull();
+    assertThat(gang.moves().areUnderWay()).as("its container has not come").isFalse();
+    gang.moves().allocated(1_000_005, new Place("late", "h"));
+    assertThat(script.take()).endsWith("release late");
   }
 
   @Test

@@ -177,8 +177,8 @@ class RendezvousServerTest {
     for (int at = 0; at < WORKERS; at++) {
       register(at, 20_000 + at, 1);
     }
-    gang.move("c0", 1_000_001);
-    gang.allocatedForMove(1_000_001, new Place("m0", "h2"));
+    gang.moves().begin("c0", 1_000_001);
+    gang.moves().allocated(1_000_001, new Place("m0", "h2"));
     assertThat(call("GET", "/rendezvous?generation=2", null, "secret").path("ready").asBoolean())
         .isFalse();
     String body =

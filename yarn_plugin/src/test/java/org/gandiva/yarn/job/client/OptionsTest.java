@@ -2,8 +2,10 @@ package org.gandiva.yarn.job.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.entry;
 
 import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -106,13 +108,24 @@ class OptionsTest {
   void sourcesAreZippedWithTheirFolders() throws Exception {
     Files.createDirectories(folder.resolve("src/models"));
     Files.write(folder.resolve("src/models/net.py"), new byte[] {1, 2});
+    Files.createDirectories(folder.resolve("data"));
+    Files.write(folder.resolve("data/large"), new byte[] {3});
+    Files.createSymbolicLink(folder.resolve("src/data"), folder.resolve("data"));
+    Files.createSymbolicLink(folder.resolve("src/one"), folder.resolve("data/large"));
     Map<String, Integer> found = new HashMap<>();
-    byte[] zipped = Staging.zipped(folder.resolve("src"));
-    try (ZipInputStream in = new ZipInputStream(new ByteArrayInputStream(zipped))) {
+    ByteArrayOutputStream zipped = new ByteArrayOutputStream();
+    Staging.zip(folder.resolve("src"), zipped);
+    try (ZipInputStream in = new ZipInputStream(new ByteArrayInputStream(zipped.toByteArray()))) {
       for (ZipEntry entry = in.getNextEntry(); entry != null; entry = in.getNextEntry()) {
         found.put(entry.getName(), in.read(new byte[10]));
       }
     }
-    assertThat(found).containsOnly(org.assertj.core.api.Assertions.entry("models/net.py", 2));
+    assertThat(found).containsOnly(entry("models/net.py", 2), entry("one", 1));
+  }
+
+  @Test
+  void aJarInAFolderWithABlankIsFound() throws Exception {
+    Path jar = folder.resolve("a folder").resolve("x.jar");
+    assertThat(SubmitMain.fileOf(jar.toUri().toURL())).isEqualTo(jar.toFile());
   }
 }
