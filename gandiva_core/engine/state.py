@@ -15,7 +15,7 @@ import msgspec
 from gandiva_core.engine.alike import Alike
 from gandiva_core.engine.domains import Domains
 from gandiva_core.messages.decisions import Wait
-from gandiva_core.model.cluster import SLICING, QueueLimit, Server
+from gandiva_core.model.cluster import MIGRATION, SLICING, QueueLimit, Server
 from gandiva_core.model.job import JobPhase, JobSpec
 from gandiva_core.model.placement import Binding
 from gandiva_core.model.units import JobId, QueueKey, QueueName, ServerId
@@ -393,6 +393,8 @@ class State:
         job = self.jobs[job_id]
         if "migrate" in job.spec.never:
             return "its owner forbids it"
+        if job.chain and MIGRATION in job.chain[0].limit.mechanisms_off:
+            return f"queue {job.chain[0].limit.name} has migration off"
         if job.fixed:
             return job.fixed
         for server_id in job.shares:

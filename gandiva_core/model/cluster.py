@@ -57,6 +57,7 @@ class Server(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 SLICING = "slicing"
+MIGRATION = "migration"
 """The mechanism that stops and starts residents; in `QueueLimit.mechanisms_off` it spares a queue's jobs from it."""
 
 

@@ -18,8 +18,8 @@ from gandiva_core.model.view import JobView, ServerView
 from tests.builders import ScriptedPolicy, Wish, job, joined
 
 
-def limit(name: str, gpus: float, parent: str = "") -> QueueLimit:
-    return QueueLimit(QueueName(name), gpus, gpus, parent)
+def limit(name: str, gpus: float, parent: str = "", off: tuple[str, ...] = ()) -> QueueLimit:
+    return QueueLimit(QueueName(name), gpus, gpus, parent, mechanisms_off=off)
 
 
 def run(name: str, *bindings: Binding) -> Run:

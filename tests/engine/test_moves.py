@@ -205,6 +205,13 @@ def test_who_is_not_moved(spec: JobSpec, learned: str, reason: str) -> None:
     assert reason in (scene.engine.view.why_fixed(A) or "")
 
 
+def test_a_queue_with_migration_off_keeps_its_jobs_where_they_are(scene: Scene) -> None:
+    """DESIGN §10: its capacity-scheduler.xml says so; a parent's word counts only where it was inherited."""
+    off = limit("root.default", 2, "root", off=("migration",))
+    scene.tell(e.QueuesConfigured(0.0, (limit("root", 4), off)))
+    assert "queue root.default has migration off" in scene.refusal(migrate("a", on("s2", 0)))
+
+
 def test_a_moving_job_is_neither_stopped_nor_started_nor_moved_again(scene: Scene) -> None:
     moving(scene)
     assert "not running" in scene.refusal(migrate("a", on("s2", 0)))

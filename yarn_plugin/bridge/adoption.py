@@ -57,6 +57,7 @@ def adopt(
         regroups: look at pieces anew even where no stray came.
     """
     app = register.apps[app_id]
+    _turn_away(register, app)
     by_partition: dict[str, list[Stray]] = {}
     for stray in app.strays.values():
         server = register.servers.get(stray.node)
@@ -69,6 +70,23 @@ def adopt(
     for partition in sorted({*by_partition, *(pieces if regroups else ())}):
         found = pieces.get(partition, []) if app.scope.places(app.queue, partition) else []
         yield from _adopt(register, app_id, by_partition.get(partition, []), found, at_s)
+
+
+def _turn_away(register: Register, app: Application) -> None:
+    """A core that was started again may find a gang in the middle of a move: every worker has two containers.
+
+    The new ones never computed, and the old ones are the job until they did (G-13); so the newest are let go. Only
+    where all of that is certain: a declared gang, whole, and exactly as many containers again that a move asked for.
+    """
+    if app.rule not in (GangRule.DECLARED, GangRule.INDEPENDENT) or app.gangs:
+        return
+    strays = sorted(app.strays.values(), key=lambda stray: container_order(stray.container))
+    newest = strays[app.size :]
+    if len(strays) != 2 * app.size or not all(stray.key.is_move for stray in newest):
+        return
+    for stray in newest:
+        del app.strays[stray.container]
+        register.unwanted[stray.container] = None
 
 
 def _partition(register: Register, gang: Gang) -> str:

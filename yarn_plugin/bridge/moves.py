@@ -183,6 +183,7 @@ class MoveDesk:
         if answer.code == OK:
             for leg, container in zip(move.legs, answer.containers, strict=True):
                 leg.container = container
+                self.register.seconds[container] = move.job_id
         else:
             del self._moves[int(number)]
         return int(number), move
@@ -195,6 +196,8 @@ class MoveDesk:
         move = self._moves.pop(move_id, None)
         if move is None:
             return []
+        for leg in move.legs:
+            self.register.seconds.pop(leg.container, None)
         is_there = is_done and all(self._is_whole(move.job_id, leg) for leg in move.legs)
         gone = [
             self._swap(move.job_id, leg) if is_there else leg.container
@@ -202,6 +205,12 @@ class MoveDesk:
             if leg.container
         ]
         return [LetGoOrder(f"move/{move_id}/{container}", container) for container in gone]
+
+    def unwanted(self) -> list[LetGoOrder]:
+        """Orders for second containers of moves that nobody goes on with."""
+        unwanted = list(self.register.unwanted)
+        self.register.unwanted.clear()
+        return [LetGoOrder(f"move/unwanted/{container}", container) for container in unwanted]
 
     def _is_whole(self, job_id: JobId, leg: Leg) -> bool:
         """Whether a worker has both containers; one that was lost meanwhile starts again with its gang, elsewhere."""

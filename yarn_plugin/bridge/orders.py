@@ -171,7 +171,7 @@ class OrderDesk:
             MoveFailed(at_s, move_id, job_id, ASK_GONE, "its master asks for no second container")
             for move_id, job_id in self.moves.late(at_s)
         ]
-        return Orders(tuple(self.moves.due()), tuple(late))
+        return Orders((*self.moves.due(), *self.moves.unwanted()), tuple(late))
 
     def _committed(
         self, effect: CommitGang, answer: Answer, app: Application, gang: Gang, *, at_s: float

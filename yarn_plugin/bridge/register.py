@@ -34,7 +34,7 @@ def server_of(event: NodeFacts, known: Server | None) -> Server:
 
 @dataclass(slots=True)
 class Register:
-    """The three tables and the ways between them. Only `Translator` and `OrderDesk` change it."""
+    """The three tables and the ways between them. Only `Translator`, `OrderDesk` and `MoveDesk` change it."""
 
     servers: dict[str, Server] = field(default_factory=dict)
     node_of: dict[ServerId, str] = field(default_factory=dict)
@@ -42,6 +42,10 @@ class Register:
     app_of: dict[JobId, str] = field(default_factory=dict)
     job_of: dict[str, JobId] = field(default_factory=dict)
     scope: Scope = field(default_factory=Scope)
+    seconds: dict[str, JobId] = field(default_factory=dict)
+    """Second containers of gangs that move: they are nobody's yet, and form no job."""
+    unwanted: dict[str, None] = field(default_factory=dict)
+    """Second containers of moves that an earlier core began: their masters are to let them go."""
     formed_before: dict[str, int] = field(default_factory=dict)
     """How many jobs applications had that left in a snapshot and may come back: names are never used twice."""
 

@@ -267,11 +267,14 @@ class Translator:
     # ------------------------------------------------------------------ containers that are there
 
     def _found(self, event: wire.ContainerFound, app: Application) -> Iterator[Event]:
-        if event.container not in self.register.job_of and event.container not in app.strays:
+        if self._is_nobodys(event.container) and event.container not in app.strays:
             self._stray(event.app, app, event)
             if isinstance(event, wire.ContainerAllocated):
                 app.take(AskKey(event.priority, event.allocation_request_id))
         return iter(())
+
+    def _is_nobodys(self, container: str) -> bool:
+        return container not in self.register.job_of and container not in self.register.seconds
 
     def _stray(
         self, app_id: str, app: Application, seen: wire.LiveContainer | wire.ContainerFound
@@ -401,7 +404,7 @@ class Translator:
             yield from vanished(self.register, app, gang, live, at_s)
         app.strays.clear()
         for container in seen.containers:
-            if container.container not in self.register.job_of:
+            if self._is_nobodys(container.container):
                 self._stray(seen.app, app, container)
         self._touched.pop(seen.app, None)
         yield from adopt(self.register, seen.app, at_s, regroups=is_moved)
