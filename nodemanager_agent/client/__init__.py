@@ -20,7 +20,7 @@ def minibatch() -> None:
 
 
 def keep(**things: Any) -> None:
-    """Name what makes up the training's state, so that it can move: each has `state_dict` and `load_state_dict`.
+    """Name what makes up the training's state, so that it can move: `state_dict` and `load_state_dict`, or `variables`.
 
     Models, optimizers, schedulers, scalers, `Minibatches`; call it once all of them are built, before the loop.
 

@@ -1,9 +1,10 @@
 """What a script has named as its state, and where its loop stands: what a move or a checkpoint carries (G-68 B).
 
-Framework-independent: a thing that is kept has `state_dict` and `load_state_dict`, or is a pair of callables.
+Framework-independent: a thing that is kept has `state_dict` and `load_state_dict`, or `variables` (Keras), or is a pair
+of callables.
 """
 
-from typing import Any, Callable, Dict, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 Save = Callable[[], Any]
 Load = Callable[[Any], Any]
@@ -27,13 +28,14 @@ class Kept:
         """Keep one more; the same name again takes the place of the first.
 
         Raises:
-            TypeError: it has no `state_dict` and `load_state_dict`.
+            TypeError: it has neither `state_dict` and `load_state_dict` nor `variables`.
         """
-        if not callable(getattr(thing, "state_dict", None)) or not callable(
+        has_states = callable(getattr(thing, "state_dict", None)) and callable(
             getattr(thing, "load_state_dict", None)
-        ):
+        )
+        if not has_states and not hasattr(thing, "variables"):
             raise TypeError("{}: no state_dict and load_state_dict".format(name))
-        self._things[name] = thing
+        self._things[name] = thing if has_states else Variables(thing)
 
     def replica(self) -> Dict[str, Any]:
         """State that is the same on every rank."""
@@ -48,7 +50,9 @@ class Kept:
 
         Raises:
             KeyError: the script keeps something of a name that was not saved, or the other way round.
+            ValueError: variables are not those that were saved.
         """
+        self._build()
         for name, state in states.items():
             _inner(self._things[name]).load_state_dict(state)
 
@@ -65,6 +69,18 @@ class Kept:
         """Whether the data go on in order with another number of workers."""
         return any(getattr(each, "is_of_any_size", False) for each in self._things.values())
 
+    def loaders(self) -> List[Any]:
+        """Of the loops that are kept."""
+        return [each.loader for each in self._things.values() if hasattr(each, "loader")]
+
+    def _build(self) -> None:
+        """An optimizer of Keras makes its variables in its first step, and here they are loaded before."""
+        held = [each.thing for each in self._things.values() if isinstance(each, Variables)]
+        trained = [v for thing in held for v in getattr(thing, "trainable_variables", ())]
+        for thing in held:
+            if hasattr(thing, "apply") and not getattr(thing, "built", True):
+                thing.build(trained)
+
     def _states(self, is_of_rank: bool) -> Dict[str, Any]:
         return {
             name: _inner(thing).state_dict()
@@ -79,6 +95,35 @@ class Pair:
     def __init__(self, save: Save, load: Load) -> None:
         self.state_dict = save
         self.load_state_dict = load
+
+
+class Variables:
+    """A model or an optimizer of Keras, or whatever has `variables`, as their values; metrics begin anew."""
+
+    def __init__(self, thing: Any) -> None:
+        self.thing = thing
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Of all variables, in order."""
+        return {"values": [each.numpy() for each in self._all()]}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """In place.
+
+        Raises:
+            ValueError: there are others.
+        """
+        variables, values = self._all(), state["values"]
+        here = [tuple(each.shape) for each in variables]
+        if here != [tuple(each.shape) for each in values]:
+            text = "variables of shapes {} were saved, here are {}: is it built before the loop?"
+            raise ValueError(text.format([tuple(each.shape) for each in values], here))
+        for number, variable in enumerate(variables):
+            variable.assign(values[number])
+
+    def _all(self) -> List[Any]:
+        metrics = {id(each) for each in getattr(self.thing, "metrics_variables", ())}
+        return [each for each in self.thing.variables if id(each) not in metrics]
 
 
 def _inner(thing: Any) -> Any:

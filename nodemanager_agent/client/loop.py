@@ -1,8 +1,9 @@
 """A loop over a loader that knows where it stands, so that it can go on in another process in the same order (G-69)."""
 
-import random
 import sys
 from typing import Any, Dict, Iterator, List, Tuple
+
+from nodemanager_agent.client.generators import set_states, states
 
 
 class Minibatches:
@@ -105,7 +106,7 @@ def _generators(loader: Any) -> Dict[str, Any]:
 
         state["process"] = generators()
     else:
-        state["process"] = {"python": random.getstate()}
+        state["process"] = states()
     return state
 
 
@@ -117,7 +118,7 @@ def _set_generators(state: Dict[str, Any], loader: Any) -> None:
 
         set_generators(state["process"])
     else:
-        random.setstate(state["process"]["python"])
+        set_states(state["process"])
     for number, generator in enumerate(_own(loader)):
         generator.set_state(state["loader"][number])
 

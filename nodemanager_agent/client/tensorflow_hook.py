@@ -18,14 +18,19 @@ from tensorflow.python.eager.polymorphic_function.polymorphic_function import Fu
 from nodemanager_agent.client import peers
 from nodemanager_agent.client.continuity import Fingerprint, Generators, digest
 from nodemanager_agent.client.framework import Figures, Framework, Limits, Refusal
+from nodemanager_agent.client.kept import kept
+from nodemanager_agent.client.moves import Moves
 from nodemanager_agent.client.rank import Rank
+from nodemanager_agent.client.replica import Replica
+from nodemanager_agent.client.tensorflow_replica import TensorFlowCodec, obstacle
 from nodemanager_agent.client.tensorflow_state import HostState, Variables
 
-KEEPS = "TensorFlow keeps the GPU memory it frees until the process ends: not stopped, only started again elsewhere"
+KEEPS = "TensorFlow keeps the GPU memory it frees until its process ends"
 """Case C09: nothing in this process gives a GPU's memory back, and nothing here says so."""
 
 _SESSION = "a TensorFlow 1 session frees nothing"
-_MOVES = "nothing saves and restores a TensorFlow state yet"
+_KEPT = "it keeps no state that could move (docs/CLIENT.md)"
+_MARKED = "it does not say where its mini-batches begin (docs/CLIENT.md)"
 
 
 class Gpu(NamedTuple):
@@ -36,12 +41,19 @@ class Gpu(NamedTuple):
 
 
 class TensorFlowFramework(Framework):
-    """What `Rank` needs of TensorFlow."""
+    """What `Rank` needs of TensorFlow.
+
+    Attributes:
+        kept: what the script keeps, which alone can move.
+        is_marked: whether the script says itself where its mini-batches begin: its loop can go on elsewhere.
+    """
 
     name = "tensorflow"
 
     def __init__(self, variables: Variables) -> None:
         self.is_graph_mode = False
+        self.is_marked = False
+        self.kept = kept
         self._state = HostState(variables)
         self._generators = Generators()
         self.rank, self.world_size = place(os.environ.get("TF_CONFIG"))
@@ -51,7 +63,15 @@ class TensorFlowFramework(Framework):
         """As `limits_of`; devices do not change once TensorFlow has looked at them."""
         if self._gpus is None:
             self._gpus = _gpus()
-        return limits_of(self._gpus, self.world_size, self.is_graph_mode)
+        return limits_of(self._gpus, self.world_size, self.is_graph_mode, self._stays())
+
+    def _stays(self) -> str:
+        """Why its state cannot go on in another process; empty where it can."""
+        if not self.kept:
+            return _KEPT
+        if not self.is_marked:
+            return _MARKED
+        return next(filter(None, map(obstacle, self.kept.loaders())), "")
 
     def offload(self) -> Figures:
         """As `HostState.offload`."""
@@ -89,10 +109,11 @@ class Boundaries:
     def __init__(self, framework: TensorFlowFramework, rank: Rank) -> None:
         self.framework = framework
         self.rank = rank
+        replica = Replica(framework, framework.kept, TensorFlowCodec())
+        self._moves = Moves(framework, rank, replica)
         self._training: weakref.WeakSet[Any] = weakref.WeakSet()
         self._depth = 0
         self._has_applied = False
-        self._is_marked = False
         self._has_trained = False
         self._thread = threading.get_ident()
 
@@ -134,16 +155,21 @@ class Boundaries:
 
     def mark(self) -> None:
         """At the top of a mini-batch, by the script: the boundary, where there was training since the last."""
-        self._is_marked = True
-        if self._has_trained:
+        self.framework.is_marked = True
+        if self._moves.is_awaited:
+            self._moves.warm_up()
+        elif self._has_trained:
             self._has_trained = False
             self.rank.boundary()
+            self._moves.confirm()
 
     def _trained(self) -> None:
-        if self._is_marked:
+        if self.framework.is_marked:
             self._has_trained = True
-        else:
-            self.rank.boundary()
+            return
+        if self._moves.is_awaited:  # a script without marks must not train beside the job
+            self._moves.warm_up(is_marked=False)
+        self.rank.boundary()
 
     def _is_mine(self) -> bool:
         return threading.get_ident() == self._thread
@@ -168,22 +194,29 @@ def install() -> None:
         _wrap(optimizer, "apply", boundaries.apply)
 
 
-def limits_of(gpus: List[Gpu], world_size: int, is_graph_mode: bool) -> Limits:
+def limits_of(gpus: List[Gpu], world_size: int, is_graph_mode: bool, stays: str) -> Limits:
     """What a TensorFlow process can do (C09).
 
     On a GPU it is never stopped in place, and packed only where each GPU it sees has a limit or grows by need.
+
+    Args:
+        gpus: that it sees.
+        world_size: workers of the job.
+        is_graph_mode: whether it runs sessions of TensorFlow 1.
+        stays: why its state cannot go on in another process; empty where it can.
     """
+    can_move = not stays and world_size == 1 and not is_graph_mode
     if gpus:
         can_pack = all(each.grows or each.limit_mib is not None for each in gpus)
         reason = (
             KEEPS if can_pack else KEEPS + "; it takes all memory, with neither limit nor growth"
         )
-        return Limits([], can_pack, reason=reason)
+        return Limits([], can_pack, can_move, reason="; ".join(filter(None, [reason, stays])))
     if world_size > 1:
         return Limits([], reason="workers of TensorFlow cannot agree on a mini-batch to stop at")
     if is_graph_mode:
         return Limits([], reason=_SESSION)
-    return Limits(["framework"], reason=_MOVES)
+    return Limits(["framework"], can_move=can_move, reason=stays)
 
 
 def place(config: Optional[str]) -> "tuple[int, int]":

@@ -14,13 +14,14 @@ from nodemanager_agent.client import peers
 from nodemanager_agent.client.continuity import Fingerprint, Generators, digest
 from nodemanager_agent.client.framework import Figures, Framework, Limits, Refusal
 from nodemanager_agent.client.kept import kept
+from nodemanager_agent.client.moves import Moves
 from nodemanager_agent.client.rank import Rank
+from nodemanager_agent.client.replica import Replica
 from nodemanager_agent.client.ring import Memory
 from nodemanager_agent.client.torch_device import device_of
 from nodemanager_agent.client.torch_gang import Alone, gang_of
-from nodemanager_agent.client.torch_moves import TorchMoves
 from nodemanager_agent.client.torch_periodic import Periodic
-from nodemanager_agent.client.torch_replica import Replica, obstacle
+from nodemanager_agent.client.torch_replica import TorchCodec, obstacle
 from nodemanager_agent.client.torch_state import DeviceState, LiveTensors
 
 
@@ -162,8 +163,8 @@ class Boundaries:
     def __init__(self, framework: TorchFramework, rank: Rank) -> None:
         self.framework = framework
         self.rank = rank
-        replica = Replica(framework, framework.kept)
-        self._moves = TorchMoves(framework, rank, replica)
+        replica = Replica(framework, framework.kept, TorchCodec())
+        self._moves = Moves(framework, rank, replica)
         self._checkpoints = Periodic(framework, rank, framework.kept, replica)
         self._leading: Optional[weakref.ref[Any]] = None
         self._has_stepped = False

@@ -13,7 +13,8 @@ from nodemanager_agent.client.framework import Limits, Refusal
 from nodemanager_agent.client.interval import Interval
 from nodemanager_agent.client.kept import Kept
 from nodemanager_agent.client.rank import Rank
-from nodemanager_agent.client.torch_replica import Loaded, Replica, obstacle
+from nodemanager_agent.client.replica import Loaded, Replica
+from nodemanager_agent.client.torch_replica import obstacle
 
 FOLDER = "GANDIVA_CHECKPOINT_DIR"
 EVERY = "GANDIVA_CHECKPOINT_EVERY"

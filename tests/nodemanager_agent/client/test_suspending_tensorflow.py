@@ -55,15 +55,19 @@ def test_losses_bit_exact_over_suspends_in_fit_functions_and_eager_steps(tmp_pat
 
 
 RULES = """
+import sys
+
 from nodemanager_agent.client.tensorflow_hook import KEEPS, Gpu, limits_of, place
 
 all_of_it, grows, limited = Gpu(False, None), Gpu(True, None), Gpu(False, 2048)
 for gpus, can_pack in (([all_of_it], False), ([grows], True), ([limited], True), ([limited, all_of_it], False)):
-    limits = limits_of(gpus, 1, False)
+    limits = limits_of(gpus, 1, False, "it keeps no state")
     assert (limits.methods, limits.can_pack) == ([], can_pack), (gpus, limits)
-    assert limits.reason.startswith(KEEPS)
-assert limits_of([], 1, False).methods == ["framework"]
-assert limits_of([], 2, False).methods == limits_of([], 1, True).methods == []
+    assert limits.reason.startswith(KEEPS) and limits.reason.endswith("it keeps no state")
+    assert (limits.can_move, limits_of(gpus, 1, False, "").can_move) == (False, True)
+assert limits_of([], 1, False, "").methods == ["framework"]
+for limits in (limits_of([], 2, False, ""), limits_of([], 1, True, "")):
+    assert (limits.methods, limits.can_move) == ([], False)
 config = '{"cluster": {"chief": ["a:1"], "worker": ["b:1", "c:1"]}, "task": {"type": "worker", "index": 1}}'
 assert place(config) == (2, 3)
 assert place(None) == place("{") == place("[]") == place('{"cluster": {}, "task": {}}') == (0, 1)
@@ -93,6 +97,33 @@ with tf.Graph().as_default(), tf.compat.v1.Session() as session:
     session.run([train, variable])
     assert len(seen) == before + 1
 assert not tensorflow_hook.boundaries.framework.limits().methods
+from nodemanager_agent.client.tensorflow_replica import TensorFlowCodec, obstacle
+
+data = tf.data.Dataset.from_tensor_slices(tf.range(8))
+assert not obstacle(data.batch(2)) and not obstacle([1, 2])
+assert "shuffles" in obstacle(data.shuffle(8).batch(2).prefetch(1))
+import io, pickle, numpy as np
+from nodemanager_agent.client.framework import Refusal
+codec, path = TensorFlowCodec(), sys.argv[1]
+value = {"b": tf.ones([2, 3], tf.bfloat16).numpy(), "n": [np.float32(0.1), None, "x", (True, 2)], "e": np.zeros((0, 4))}
+with open(path, "wb") as file:
+    codec.dump(value, file)
+back = codec.load(path)
+assert back["b"].dtype == value["b"].dtype and back["b"].shape == (2, 3) and back["e"].shape == (0, 4)
+assert back["n"][1:] == [None, "x", [True, 2]] and back["n"][0] == np.float32(0.1)
+assert b"".join(codec.parts(back["b"])) == b"".join(codec.parts(value["b"]))
+for bad in ({1: 2}, [object()]):
+    try:
+        codec.dump(bad, io.BytesIO())
+        raise SystemExit("taken")
+    except Refusal as refusal:
+        assert refusal.code == "NOT_MOVABLE"
+np.savez(path, tree=np.array([object()]))
+try:
+    codec.load(path)
+    raise SystemExit("a pickle was read")
+except Refusal as refusal:
+    assert refusal.code == "UNSAFE"
 print("all held")
 """
 
@@ -101,6 +132,10 @@ def test_on_a_gpu_nothing_is_claimed_and_packing_needs_a_limit(tmp_path: Path) -
     """C09: no release in the process is claimed; a job that takes all memory is never packed. A TF 1 session."""
     environment = job_environment(TF_CPP_MIN_LOG_LEVEL="3")
     done = subprocess.run(
-        [sys.executable, "-c", RULES], env=environment, check=False, capture_output=True, text=True
+        [sys.executable, "-c", RULES, str(tmp_path / "values.npz")],
+        env=environment,
+        check=False,
+        capture_output=True,
+        text=True,
     )
     assert done.stdout.endswith("all held\n"), done.stderr

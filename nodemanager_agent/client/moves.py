@@ -1,4 +1,4 @@
-"""PyTorch: the state of one replica out of a process and into another, at the top of the loop (G-68 B, G-69).
+"""The state of one replica out of a process and into another, at the top of the loop (G-68 B, G-69).
 
 The source stops where the script says that a mini-batch begins, and writes what the script keeps and all random
 generators. The destination has run the same script up to the same line, with everything built, waits there, loads in
@@ -12,14 +12,14 @@ from typing import Any, Dict, List, Optional
 from nodemanager_agent.client.continuity import Fingerprint
 from nodemanager_agent.client.framework import Figures, Framework, Message, Refusal
 from nodemanager_agent.client.rank import Rank
-from nodemanager_agent.client.torch_replica import Replica
+from nodemanager_agent.client.replica import Replica
 from nodemanager_agent.client.wire import start_ticks
 
 WARM = "GANDIVA_WARM"
 """Environment: this process is the destination of a move, and does no mini-batch before it has the source's state."""
 
 
-class TorchMoves:
+class Moves:
     """The legs of a move, for one rank."""
 
     def __init__(self, framework: Framework, rank: Rank, replica: Replica) -> None:
