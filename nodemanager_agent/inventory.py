@@ -23,7 +23,7 @@ class Inventory:
         self._ports = ports
         self._changed = changed
         self._measured: tuple[Device, ...] = ()
-        self._lost: set[int] = set()
+        self._lost: dict[int, str] = {}
         self._quarantined: dict[int, str] = {}
 
     def measured(self, devices: tuple[Device, ...]) -> None:
@@ -31,7 +31,7 @@ class Inventory:
         self._measured = devices
         for device in devices:
             if not device.healthy and device.index not in self._lost:
-                self._lost.add(device.index)
+                self._lost[device.index] = device.reason
                 self._tell(device.index, device.reason)
 
     def quarantine(self, gpu: int, reason: str) -> None:
@@ -70,7 +70,7 @@ class Inventory:
         self._changed()
 
     def _marked(self, device: Device) -> Device:
-        reason = self._quarantined.get(device.index)
+        reason = self._lost.get(device.index, self._quarantined.get(device.index))
         if reason is None:
             return device
         return msgspec.structs.replace(device, healthy=False, reason=reason)

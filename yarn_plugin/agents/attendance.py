@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gandiva_core.messages.agents import AgentHello
 from gandiva_core.model.units import ServerId
 from yarn_plugin.agents.nodes import LOST_S, NodeSide
@@ -29,7 +31,7 @@ class Attendance:
         return side is not None and side.can_suspend(self._now_s)
 
     def lost_gpus(self, server_id: ServerId) -> int:
-        """How many devices of a server are gone for good."""
+        """How many devices of a server are gone."""
         side = self._side(server_id)
         return 0 if side is None else len(side.lost)
 
@@ -39,7 +41,7 @@ class Attendance:
         return side is not None and side.is_there
 
     def changed(self) -> list[str]:
-        """Nodes of which something is new since the last call: their agent came, was lost, or lost a device."""
+        """Nodes of which something is new since the last call: their agent came or was lost, or a device."""
         found, self._changed = list(self._changed), {}
         return found
 
@@ -50,8 +52,12 @@ class Attendance:
         before = self.nodes.get(node)
         # Ids never go back within an epoch: what is sent now would look like a repetition.
         last_id = 0 if before is None else before.message_id
-        lost = [] if before is None else before.lost
-        self.nodes[node] = side = NodeSide(hello, message_id=last_id, lost=lost)
+        side = NodeSide(hello, message_id=last_id)
+        if before is not None:
+            is_same = before.hello.session == hello.session
+            doubted = before.doubted if is_same else set[int]()
+            side = replace(side, lost=before.lost, order=before.order, doubted=doubted)
+        self.nodes[node] = side
         self._away.pop(node, None)
         self._changed[node] = None
         return side
@@ -67,6 +73,11 @@ class Attendance:
         if is_news:
             self._changed[node] = None
         return is_news
+
+    def find(self, node: str, side: NodeSide, gpu: int) -> None:
+        """A device is healthy."""
+        if side.find(gpu):
+            self._changed[node] = None
 
     def pass_time(self, now_s: float) -> None:
         """It is later."""

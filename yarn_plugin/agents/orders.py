@@ -63,7 +63,7 @@ def on_devices(order: JobOrder, nodes: Mapping[str, NodeSide]) -> JobOrder:
     """The same with the devices that stand behind the engine's indices, where a node lost some."""
     for node, workers in order.runs.items():
         side = nodes.get(node)
-        if side is not None and side.lost:
+        if side is not None:
             order.runs[node] = [
                 RunWorker(w.container_id, tuple(map(side.device, w.gpus)), w.packed_with)
                 for w in workers

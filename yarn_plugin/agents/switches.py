@@ -264,11 +264,18 @@ class Switches:
         broken = [
             order.job_id
             for order in self._placed.values()
-            if any(gpu in worker.gpus for worker in order.runs.get(node, ()))
+            if any(
+                gpu in worker.gpus and not self._has_ended(node, worker.container_id)
+                for worker in order.runs.get(node, ())
+            )
         ]
         for job_id in broken:
             self._drop(job_id)
         return broken
+
+    def _has_ended(self, node: str, container_id: str) -> bool:
+        report = self._nodes[node].workers.get(container_id)
+        return report is not None and report.state is a.WorkerState.ENDED
 
     def _drop(self, job_id: JobId) -> None:
         self._placed.pop(job_id, None)

@@ -137,7 +137,9 @@ class AgentWorld:
     ) -> Iterator[Event]:
         side.measured(report)
         for device in report.devices:
-            if not device.healthy:
+            if device.healthy:
+                self.attendance.find(node, side, device.index)
+            else:
                 yield from self._lost(node, side, device.index, device.reason, now_s)
         yield from self._lessons.learn(side, now_s)
         self._switches.forget()
@@ -145,7 +147,10 @@ class AgentWorld:
     def _lost(
         self, node: str, side: NodeSide, gpu: int, reason: str, now_s: float
     ) -> Iterator[Event]:
-        """A device is gone for good: jobs on it restart elsewhere, and nobody gets it (G-13)."""
+        """A device is gone: jobs on it restart elsewhere, and nobody gets it (G-13).
+
+        A job whose worker there has ended is not broken: what is left of it only keeps the device (E19).
+        """
         if self.attendance.lose(node, side, gpu):
             told = f"device {gpu} of {node} was lost: {reason}"
             for job_id in self._switches.without_device(node, gpu):

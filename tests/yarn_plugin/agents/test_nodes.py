@@ -29,3 +29,14 @@ def test_who_runs_elsewhere_keeps_the_name_of_its_device() -> None:
     side = scene.world.attendance.nodes["n1"]
     side.lose(1)
     assert [side.device(index) for index in range(3)] == [0, 3, 2]
+
+
+def test_a_device_that_comes_back_takes_no_others_name() -> None:
+    scene = AgentScene("n1", gpus=4)
+    scene.attend("n1")
+    side = scene.world.attendance.nodes["n1"]
+    assert not side.find(1)
+    side.lose(1)
+    assert side.find(1)
+    assert not side.find(1)
+    assert [side.device(index) for index in range(4)] == [0, 3, 2, 1]

@@ -240,6 +240,36 @@ def test_a_lost_device_breaks_its_job_and_goes_to_nobody(scene: AgentScene) -> N
     assert scene.world.attendance.lost_gpus(ServerId("n1")) == 1
 
 
+def test_a_job_that_has_ended_is_not_broken_by_what_it_left_on_its_device(
+    scene: AgentScene,
+) -> None:
+    """E19: seen live: a slow end counted as a lost device, and a finished job was started again from its beginning."""
+    scene.attend("n1")
+    scene.switch(b=[("n1", 1)])
+    scene.measure("n1", a.WorkerReport("b/0", a.WorkerState.ENDED, (1,)))
+    scene.world.attendance.changed()
+    assert scene.say("n1", a.DeviceLost(1.0, 1, "process 7 of b/0 stays on it")) == []
+    assert scene.world.attendance.lost_gpus(ServerId("n1")) == 1
+    assert scene.world.attendance.changed() == ["n1"]
+
+
+def test_a_device_comes_back_when_its_agent_says_so_and_only_that_agent_can(
+    scene: AgentScene,
+) -> None:
+    """E19: the process is gone. A device that an earlier agent called lost stays lost (G-13)."""
+    scene.attend("n1")
+    scene.say("n1", a.DeviceLost(1.0, 0, "process 7 stays on it"))
+    scene.say("n1", a.Measured(1.0, scene.devices(0), ()))
+    scene.world.attendance.changed()
+    assert scene.measure("n1") == []
+    assert scene.world.attendance.lost_gpus(ServerId("n1")) == 0
+    assert scene.world.attendance.changed() == ["n1"]
+    scene.say("n1", a.DeviceLost(1.0, 0, "XID 79"))
+    scene.attend("n1", session="after a restart")
+    scene.measure("n1")
+    assert scene.world.attendance.lost_gpus(ServerId("n1")) == 1
+
+
 def test_a_table_for_the_time_without_a_core_comes_with_every_switch(scene: AgentScene) -> None:
     """DESIGN §4: jobs that live on this node alone take turns on its healthy devices."""
     scene.gang("c", "n1")
