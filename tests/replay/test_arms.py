@@ -54,7 +54,11 @@ def test_an_unknown_arm_s_message_lists_all() -> None:
 
 
 def test_a_policy_is_made_with_its_switches() -> None:
-    assert tuple(create_policy(parse_arm("gandiva"), Settings()).mechanisms) == ("slicing",)
-    assert tuple(create_policy(parse_arm("gandiva:-slicing"), Settings()).mechanisms) == ()
+    def mechanisms(arm: str) -> tuple[str, ...]:
+        return tuple(create_policy(parse_arm(arm), Settings()).mechanisms)
+
+    assert mechanisms("gandiva") == ("slicing", "migration")
+    assert mechanisms("gandiva:-slicing") == ("migration",)
+    assert mechanisms("gandiva:-slicing:-migration") == ()
     with pytest.raises(InputError, match="'teleport'"):
         create_policy(parse_arm("gandiva:+teleport"), Settings())
