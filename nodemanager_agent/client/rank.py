@@ -5,13 +5,13 @@ data loaders) never meets a lock of ours. Nothing here raises into the training 
 """
 
 import os
-import sys
 import tempfile
 import time
 from collections import deque
 from typing import Any, Callable, Deque, Dict, Optional
 
 from nodemanager_agent.client import peers
+from nodemanager_agent.client.child import say
 from nodemanager_agent.client.continuity import Fingerprint
 from nodemanager_agent.client.framework import Figures, Framework, Limits, Message, Refusal
 from nodemanager_agent.client.ring import RingReader, StepRing
@@ -56,17 +56,14 @@ class Rank:
 
     def boundary(self, begin: Callable[[], None] = lambda: None) -> None:
         """A mini-batch is done; `begin` is called first. Returns when the next may begin, which may be hours later."""
-        if os.getpid() != self._pid or not peers.is_managed():
-            return
-        if self._is_off:
+        if self._is_off or os.getpid() != self._pid or not peers.is_managed():
             return
         try:
             begin()
             self._boundary()
         except Exception as error:  # a hook's fault is never the job's
-            _complain(
-                "{}: {}; this process is left alone from now on".format(type(error).__name__, error)
-            )
+            kind = type(error).__name__
+            say("{}: {}; this process is left alone from now on".format(kind, error))
             self.leave()
             self._is_off = True
         finally:
@@ -82,7 +79,7 @@ class Rank:
                 self._peer = peers.dial()
                 self._open_ring(self._peer.folder)
             except OSError as error:
-                _complain("nobody to join: {}".format(error))
+                say("nobody to join: {}".format(error))
                 self.leave()
                 return
         self._limits = self.framework.limits()
@@ -286,7 +283,7 @@ class Rank:
             try:
                 self.framework.reload()
             except Refusal as refusal:
-                _complain("{}: {}".format(refusal.code, refusal.detail))
+                say("{}: {}".format(refusal.code, refusal.detail))
                 time.sleep(1.0)  # nobody else can be asked; the room may come
             else:
                 self.framework.let_go()
@@ -381,7 +378,7 @@ class Rank:
 
     def _send(self, op: str, **values: Any) -> None:
         if self._peer is not None and not self._peer.send(op, **values):
-            _complain("the launcher is gone")
+            say("the launcher is gone")
             self.leave()
 
     def _report(self, state: str) -> None:
@@ -401,7 +398,3 @@ def _adopt(environment: Dict[str, str]) -> None:
     for name, value in environment.items():
         if name.startswith("GANDIVA_"):
             os.environ[name] = str(value)
-
-
-def _complain(text: str) -> None:
-    print("gandiva: {}".format(text), file=sys.stderr, flush=True)

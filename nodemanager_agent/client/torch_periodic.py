@@ -5,10 +5,10 @@ ends a job: where no checkpoint can be written or read, that is said, and the tr
 """
 
 import os
-import sys
 import time
 from typing import Optional, Protocol
 
+from nodemanager_agent.client.child import say
 from nodemanager_agent.client.framework import Limits, Refusal
 from nodemanager_agent.client.interval import Interval
 from nodemanager_agent.client.kept import Kept
@@ -66,12 +66,12 @@ class Periodic:
         self._framework.meet()
         step, loaded = self._look()
         if not self._framework.is_same(step):
-            _say("its ranks do not find the same checkpoint: it begins anew")
+            say("its ranks do not find the same checkpoint: it begins anew")
         elif loaded is not None:
             self._replica.put(loaded)
             self._rank.adopt(step)
             self.go_on(step)
-            _say("goes on from its checkpoint after {} mini-batches".format(step))
+            say("goes on from its checkpoint after {} mini-batches".format(step))
 
     def go_on(self, step: int) -> None:
         """So many mini-batches are done, in this process or in one that it took over from."""
@@ -93,7 +93,7 @@ class Periodic:
         try:
             self._replica.write(self._folder, self._step, time.time(), KEPT)
         except (Refusal, OSError) as error:
-            _say("no checkpoint after {} mini-batches: {}".format(self._step, error))
+            say("no checkpoint after {} mini-batches: {}".format(self._step, error))
 
     def unmarked(self) -> None:
         """The script does not say where its mini-batches begin."""
@@ -105,12 +105,12 @@ class Periodic:
             found = self._replica.find_whole(self._folder)
             return (-1, None) if found is None else (found.zero.step, self._replica.read(found))
         except (Refusal, OSError) as error:
-            _say("its checkpoint is not used: {}".format(error))
+            say("its checkpoint is not used: {}".format(error))
             return -1, None
 
     def _stop(self, text: str) -> None:
         self._folder = ""
-        _say(text)
+        say(text)
 
 
 def _every() -> int:
@@ -118,7 +118,3 @@ def _every() -> int:
         return max(0, int(os.environ.get(EVERY) or 0))
     except ValueError:
         return 0
-
-
-def _say(text: str) -> None:
-    print("gandiva: {}".format(text), file=sys.stderr, flush=True)
