@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import msgspec
-
 from gandiva_core.messages.decisions import Run
 from gandiva_core.messages.effects import (
     CarryOver,
@@ -42,17 +40,10 @@ from gandiva_core.sim.network import Network
 from gandiva_core.sim.performance import Performance, split_servers, suspend_resume_s
 from gandiva_core.sim.progress import NEVER, JobRun
 from gandiva_core.sim.queue import Agenda, Due
+from gandiva_core.sim.reports import Report
 
 _NO_SWITCH = -1
 """In place of a switch's number, for devices that a move gives."""
-
-
-class _Report(msgspec.Struct):
-    """A `ResidentsSwitched` on its way: (job, time, the life it was promised in)."""
-
-    switch_id: int
-    stopped: list[tuple[JobRun, float, int]]
-    started: list[tuple[JobRun, float, int]]
 
 
 class _Step:
@@ -93,7 +84,7 @@ class JobWorld:
         self._network = Network()
         self._devices = Devices()
         self._moves = Moves(self._agenda, self._options.warm_s)
-        self._reports: dict[int, _Report] = {}
+        self._reports: dict[int, Report] = {}
         self._switches = 0
         self._timers: dict[int, str] = {}
         self._timer_numbers: dict[str, int] = {}
@@ -217,9 +208,7 @@ class JobWorld:
         for run, _, _ in report.stopped:
             if run.stop_at_s <= at_s:
                 run.stopped()
-        return ResidentsSwitched(
-            at_s, report.switch_id, _kept(report.stopped), _kept(report.started)
-        )
+        return report.event(at_s)
 
     def _timer_due(self, step: _Step, number: int, at_s: float) -> None:
         key = self._timers.pop(number, None)
@@ -269,7 +258,7 @@ class JobWorld:
     def _switch(self, now_s: float, effect: SwitchResidents) -> None:
         number = self._switches
         self._switches += 1
-        report = _Report(effect.switch_id, [], [])
+        report = Report(effect.switch_id, [], [])
         last_s = now_s
         for job_id in effect.suspend:
             last_s = max(last_s, self._stop(now_s, self._by_id[job_id], number, report))
@@ -279,7 +268,7 @@ class JobWorld:
         self._devices.promise(number, last_s)
         self._agenda.add(last_s, Due.SWITCHED, number)
 
-    def _stop(self, now_s: float, run: JobRun, number: int, report: _Report) -> float:
+    def _stop(self, now_s: float, run: JobRun, number: int, report: Report) -> float:
         """Order a job to stop; returns when its devices are free, or `now_s` where it computes nothing anyway."""
         if run.start_at_s < NEVER and run.is_coming_up(now_s):
             return self._give_up_start(now_s, run, number, report)
@@ -297,14 +286,14 @@ class JobWorld:
         report.stopped.append((run, free_s, run.life))
         return free_s
 
-    def _give_up_start(self, now_s: float, run: JobRun, number: int, report: _Report) -> float:
+    def _give_up_start(self, now_s: float, run: JobRun, number: int, report: Report) -> float:
         """A split gang that still comes up stops at once, and comes up anew when it has devices again."""
         run.start_at_s = NEVER
         self._devices.free(run.run, now_s, number)
         report.stopped.append((run, now_s, run.life))
         return now_s
 
-    def _start(self, now_s: float, order: Run, number: int, report: _Report) -> float:
+    def _start(self, now_s: float, order: Run, number: int, report: Report) -> float:
         """Give a job its devices as soon as the last one is free, all at once; returns when all of that is reported."""
         run = self._by_id[order.job_id]
         if run.ended:
@@ -391,15 +380,6 @@ class JobWorld:
         if run.split:
             self._network.leave(run)
             self._neighbours(run, now_s)
-
-
-def _kept(promised: list[tuple[JobRun, float, int]]) -> tuple[tuple[JobId, float], ...]:
-    """Promises that came true: jobs that ended or crashed in between are left out."""
-    return tuple(
-        (run.job.spec.job_id, at_s)
-        for run, at_s, life in promised
-        if not run.ended and run.life == life
-    )
 
 
 def _joined(bindings: tuple[Binding, ...]) -> tuple[Binding, ...]:
