@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from nodemanager_agent.client.processes import Tree, below, send
@@ -79,9 +80,26 @@ class Child:
         self._guard.wait()
 
 
+_tools: List[object] = []
+
+
+@contextmanager
+def no_reaping() -> Iterator[None]:
+    """While a tool of the launcher's own runs; to be entered in the launcher's thread, before the tool's begins."""
+    mark = object()
+    _tools.append(mark)
+    try:
+        yield
+    finally:
+        _tools.remove(mark)
+
+
 def reaped() -> Iterator[Tuple[int, int]]:
-    """Whoever has ended below the launcher, which is the parent of orphans too: process and status."""
-    while True:
+    """Whoever has ended below the launcher, which is the parent of orphans too: process and status.
+
+    Nobody, while a tool of the launcher's own runs in a thread: the thread waits for it, and has its status.
+    """
+    while not _tools:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:

@@ -13,7 +13,7 @@ import tempfile
 import time
 from typing import Callable, Dict, Iterator
 
-from nodemanager_agent.client import orders, resizing
+from nodemanager_agent.client import driving, orders, resizing
 from nodemanager_agent.client.ranks import Message
 from nodemanager_agent.client.wire import start_ticks
 from nodemanager_agent.client.worker import Failed, Figures, Steps, Worker
@@ -25,13 +25,15 @@ _SHARED = "/dev/shm"
 
 
 def suspend(worker: Worker, order: Message) -> Steps:
-    """In place where that works; else save, and end."""
+    """In place where that works, by the hook or the driver; else save, and end."""
     if worker.state != "running":
         return (yield from orders.suspend(worker, order))
     began_s = time.monotonic()
     limit_s = float(order.get("limit_s") or orders.limit_s(worker))
     yield from orders.all_there(worker, bool(order.get("may_stop")), began_s + limit_s)
-    if not worker.leaves:
+    if worker.rung == "driver":
+        return (yield from driving.suspend(worker, worker.driver))
+    if worker.rung != "checkpoint":
         return (yield from orders.suspend(worker, {**order, "limit_s": limit_s}))
     folder = tempfile.mkdtemp(prefix="gandiva-state-", dir=_room())
     try:
@@ -50,6 +52,9 @@ def suspend(worker: Worker, order: Message) -> Steps:
 
 def resume(worker: Worker, order: Message) -> Steps:
     """Start the command again, where it was ended."""
+    if worker.is_driven and worker.state == "suspended":
+        orders.check_devices(worker, order)
+        return (yield from driving.resume(worker, worker.driver))
     if worker.away is None or worker.state != "suspended":
         return (yield from orders.resume(worker, order))
     began_s = time.monotonic()

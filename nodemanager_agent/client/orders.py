@@ -67,7 +67,7 @@ def suspend(worker: Worker, order: Message) -> Steps:
         worker.state = "running"
         raise
     halted_s = time.monotonic()
-    if not (yield from _until(worker.tree.stop, halted_s + _STOP_S)):
+    if not (yield from until(worker.tree.stop, halted_s + _STOP_S)):
         yield from _wake(worker, {})
         raise Failed("NOT_STOPPED", "a process below does not stop")
     now_s = time.monotonic()
@@ -112,10 +112,7 @@ def resume(worker: Worker, order: Message) -> Steps:
         return {}
     if worker.state not in ("suspended", "saved"):
         raise Failed("NOT_SUSPENDED", "this worker is {}".format(worker.state))
-    devices = _real(order)
-    if devices and devices != worker.devices:
-        detail = "it runs on {} and cannot go to another".format(", ".join(worker.devices))
-        raise Failed("OTHER_DEVICE", detail)
+    check_devices(worker, order)
     began_s = time.monotonic()
     figures = yield from _wake(worker, order)
     worker.gpus = list(order.get("gpus") or worker.gpus)
@@ -123,9 +120,21 @@ def resume(worker: Worker, order: Message) -> Steps:
     return {**figures, "switch_s": time.monotonic() - began_s}
 
 
+def check_devices(worker: Worker, order: Message) -> None:
+    """A process that has begun stays on its devices.
+
+    Raises:
+        Failed: OTHER_DEVICE.
+    """
+    devices = _real(order)
+    if devices and devices != worker.devices:
+        detail = "it runs on {} and cannot go to another".format(", ".join(worker.devices))
+        raise Failed("OTHER_DEVICE", detail)
+
+
 def _wake(worker: Worker, order: Message) -> Steps:
     was, worker.state = worker.state, "resuming"
-    yield from _until(worker.tree.go_on, time.monotonic() + _STOP_S)
+    yield from until(worker.tree.go_on, time.monotonic() + _STOP_S)
     if worker.is_plainly_stopped:
         worker.is_plainly_stopped = False
         worker.state = "running"
@@ -136,7 +145,7 @@ def _wake(worker: Worker, order: Message) -> Steps:
         yield _POLL_S
     answer = worker.ranks.answer(key)
     if answer.failures:
-        yield from _until(worker.tree.stop, time.monotonic() + _STOP_S)
+        yield from until(worker.tree.stop, time.monotonic() + _STOP_S)
         worker.state = was
         raise _first(answer.failures, "")
     worker.state = "running"
@@ -197,7 +206,9 @@ def put_right(worker: Worker) -> None:
     if worker.away is not None:
         worker.state = "suspended"
         return
-    if worker.state in ("suspending", "resuming"):
+    if worker.is_driven:
+        worker.state = "suspended"
+    elif worker.state in ("suspending", "resuming"):
         worker.tree.go_on()
         worker.ranks.ask("resume")
         worker.state = "running"
@@ -238,7 +249,7 @@ class _Meeting(threading.Thread):
         return self._found
 
 
-def _until(is_so: Callable[[], bool], ends_s: float) -> Generator[float, None, bool]:
+def until(is_so: Callable[[], bool], ends_s: float) -> Generator[float, None, bool]:
     """Look again and again; whether it came true in time."""
     while not is_so():
         if time.monotonic() > ends_s:

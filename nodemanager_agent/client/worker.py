@@ -6,6 +6,7 @@ import time
 from typing import Dict, Generator, List, Optional
 
 from nodemanager_agent.client.child import Child, reaped, with_hook
+from nodemanager_agent.client.driver import Driver
 from nodemanager_agent.client.processes import Tree, below
 from nodemanager_agent.client.ranks import Message, Ranks
 from nodemanager_agent.client.wire import start_ticks
@@ -33,6 +34,7 @@ class Worker:
         state: as in `WorkerState` of the messages between core and agents, and ``saved``: it stands still with its
             device memory, for a move.
         reason: why it ended, where that was not the command's own doing.
+        is_driven: the driver has its device memory on the host (`driving.py`).
         granted: the last order that gave it devices.
         successor: what becomes of it in a gang of another size, while that warms up.
         away: the folder with its state while its command is not there (`leaving.py`).
@@ -47,6 +49,8 @@ class Worker:
         self.devices: List[str] = []
         self.figures: Dict[str, float] = {}
         self.is_plainly_stopped = False
+        self.is_driven = False
+        self.driver = Driver()
         self.granted: Message = {}
         self.successor: Optional[Worker] = None
         self.away: Optional[str] = None
@@ -76,11 +80,11 @@ class Worker:
         if self.away is not None:
             return {**self._last, "state": self.state}
         limits = self.ranks.limits()
-        methods = limits.pop("methods")
+        del limits["methods"]
         return {
             **self.ranks.progress(),
             **limits,
-            **self._method(methods, limits),
+            **self._method(limits),
             "state": self.state,
         }
 
@@ -88,24 +92,35 @@ class Worker:
         """Done by now, or when its command was last there."""
         return self.ranks.minibatches() if self.away is None else int(self._last["minibatches"])
 
-    def _method(self, methods: List[str], limits: Message) -> Message:
+    def _method(self, limits: Message) -> Message:
         """The best rung that works; None before the probe."""
         if self.ranks.joined:
-            if not methods and not self.leaves:
-                return {"method": "none"}
-            return {"method": [*methods, "checkpoint"][0] if self._is_probed else None}
+            rung = self.rung
+            if rung == "none":
+                return {"method": "none", "reason": self._why_none(limits["reason"])}
+            return {"method": rung if self._is_probed else None}
         if self._child is None or not self.is_past_probe():
             return {"method": None}
         reason = "no rank joined: a plain stop would keep the device memory"
         return {"method": "stop", "reason": limits["reason"] or reason}
 
     @property
-    def leaves(self) -> bool:
-        """Whether it can save its state, cannot be stopped in place, and is a job of one process."""
+    def rung(self) -> str:
+        """The best rung of the ladder for the ranks that have joined; those below the first are for one process."""
         limits = self.ranks.limits()
-        is_alone = all(int(each.facts.get("world_size") or 1) == 1 for each in self.ranks.joined)
-        can_save = bool(limits["can_move"]) and not limits["methods"]
-        return can_save and is_alone and len(self.ranks.joined) == 1
+        joined = self.ranks.joined
+        if limits["methods"]:
+            return str(limits["methods"][0])
+        if [int(each.facts.get("world_size") or 1) for each in joined] != [1]:
+            return "none"
+        if self.devices and not self.driver.obstacle(is_move=False):
+            return "driver"
+        return "checkpoint" if limits["can_move"] else "none"
+
+    def _why_none(self, reason: str) -> str:
+        if not self.devices:
+            return reason
+        return "; ".join(filter(None, [reason, self.driver.obstacle(is_move=False)]))
 
     def is_past_probe(self) -> bool:
         """Whether who has not joined by now never will, as far as anyone can say."""

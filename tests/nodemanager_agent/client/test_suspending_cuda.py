@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -50,3 +51,30 @@ def test_a_second_job_fits_once_the_first_is_suspended(tmp_path: Path) -> None:
         grant(job)
         assert job.wait() == 0, job.text()
         assert {each["is_same"] for each in job.agent.said("continuity")} == {True}
+
+
+@pytest.mark.skipif(shutil.which("cuda-checkpoint") is None, reason="needs cuda-checkpoint")
+def test_losses_bit_exact_of_a_job_with_cuda_graphs_over_suspends_by_the_driver(
+    tmp_path: Path,
+) -> None:
+    """DESIGN §5 (2), E01: what cannot give its memory back itself; another job has the card meanwhile (C07)."""
+    options: dict[str, Any] = {"steps": 60, "device": "cuda", "graph": 1, "ballast_ratio": 0.6}
+    second: dict[str, Any] = {"steps": 5, "device": "cuda", "ballast_ratio": 0.6}
+    reference = plain(tmp_path / "plain", DETERMINISTIC, **options)
+    assert reference.wait() == 0
+    card = {"gpus": [0], "uuids": [gpu_uuid()], "environment": DETERMINISTIC}
+    with Job(training(tmp_path / "stopped", **options), tmp_path) as job:
+        job.agent.command("start", 60, **card)
+        seen = job.agent.await_message(lambda m: m["op"] == "progress" and m["method"])
+        assert seen["method"] == "driver", seen
+        suspend(job)
+        assert plain(tmp_path / "second", DETERMINISTIC, **second).wait() == 0
+        job.agent.command("resume", 60, **card)
+        assert job.wait() == 0, job.text()
+    assert (tmp_path / "stopped").read_text() == (tmp_path / "plain").read_text()
+
+
+def gpu_uuid() -> str:
+    """Of the first GPU, as the driver names it."""
+    text = next(Path("/proc/driver/nvidia/gpus").glob("*/information")).read_text()
+    return next(line.split()[-1] for line in text.splitlines() if line.startswith("GPU UUID"))

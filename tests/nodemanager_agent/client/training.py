@@ -44,6 +44,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--ballast-ratio", type=float, default=0.0)
     parser.add_argument("--group-limit-s", type=float, default=5.0)
+    parser.add_argument("--graph", type=int, default=0)
     options = parser.parse_args()
     torch.manual_seed(1)
     torch.backends.cudnn.deterministic = True
@@ -64,6 +65,7 @@ def main() -> None:
             fully_shard(model)
         else:
             model = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
+    graph = captured() if options.graph else None  # kept: it holds addresses
     torch.manual_seed(2 + rank)
     images = torch.randn(256, 1, 8, 8)
     data = TensorDataset(images, (images.mean((1, 2, 3)) > 0).long())
@@ -80,10 +82,22 @@ def main() -> None:
     out = options.out.with_suffix(f".{rank}") if world > 1 else options.out
     with out.open("w", buffering=1) as losses:
         train(options, model, loader, optimizer, schedule, losses)
+    del graph
     if world > 1:
         dist.barrier()
         dist.destroy_process_group()
         os._exit(0)  # gloo's threads, now and then, end in an abort of the interpreter
+
+
+def captured() -> Any:
+    """A CUDA graph of little."""
+    graph = torch.cuda.CUDAGraph()
+    numbers = torch.ones(8, device="cuda")
+    torch.cuda.synchronize()
+    with torch.cuda.graph(graph):
+        numbers.add_(1)
+    graph.replay()
+    return graph
 
 
 def train(
