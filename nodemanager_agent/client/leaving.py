@@ -7,13 +7,11 @@ leaves the state in its folder and the worker suspended. One process a worker, a
 to meet anew.
 """
 
-import os
-import shutil
-import tempfile
 import time
 from typing import Callable, Dict, Iterator
 
 from nodemanager_agent.client import driving, orders, resizing
+from nodemanager_agent.client.ram_folder import RamFolder
 from nodemanager_agent.client.ranks import Message
 from nodemanager_agent.client.wire import start_ticks
 from nodemanager_agent.client.worker import Failed, Figures, Steps, Worker
@@ -21,7 +19,6 @@ from nodemanager_agent.client.worker import Failed, Figures, Steps, Worker
 _POLL_S = 0.02
 _END_S = 10.0
 _RESTART_S = 120.0
-_SHARED = "/dev/shm"
 
 
 def suspend(worker: Worker, order: Message) -> Steps:
@@ -35,11 +32,11 @@ def suspend(worker: Worker, order: Message) -> Steps:
         return (yield from driving.suspend(worker, worker.driver))
     if worker.rung != "checkpoint":
         return (yield from orders.suspend(worker, {**order, "limit_s": limit_s}))
-    folder = tempfile.mkdtemp(prefix="gandiva-state-", dir=_room())
+    folder = RamFolder(worker.tree)
     try:
-        saved = yield from orders.save(worker, {"folder": folder, "limit_s": limit_s})
+        saved = yield from orders.save(worker, {"folder": folder.path, "limit_s": limit_s})
     except Failed:
-        shutil.rmtree(folder, ignore_errors=True)
+        folder.remove()
         raise
     ended_s = time.monotonic()
     worker.state = "suspending"
@@ -62,7 +59,7 @@ def resume(worker: Worker, order: Message) -> Steps:
     granted = {**worker.granted, **order}
     worker.state = "waiting"  # as before its first start
     try:
-        steps = _started(worker, granted, folder)
+        steps = _started(worker, granted, folder.path)
         figures: Figures = yield from _while_it_lives(worker, steps, began_s + _RESTART_S)
     except Exception:
         worker.state = "suspending"
@@ -70,7 +67,6 @@ def resume(worker: Worker, order: Message) -> Steps:
         worker.state = "suspended"
         raise
     worker.come_back()
-    shutil.rmtree(folder, ignore_errors=True)
     return {**figures, "switch_s": time.monotonic() - began_s}
 
 
@@ -93,16 +89,12 @@ def _while_it_lives(worker: Worker, steps: Steps, ends_s: float) -> Steps:
         yield wait_s
 
 
-def _put_away(worker: Worker, folder: str) -> Iterator[float]:
+def _put_away(worker: Worker, folder: RamFolder) -> Iterator[float]:
     """End the command; done once none of its processes is there: then the driver has its devices' memory back."""
     left = worker.put_away(folder)
     ends_s = time.monotonic() + _END_S
     while time.monotonic() < ends_s and any(start_ticks(p) == born for p, born in left.items()):
         yield _POLL_S
-
-
-def _room() -> str:
-    return _SHARED if os.access(_SHARED, os.W_OK) else tempfile.gettempdir()
 
 
 ORDERS: Dict[str, Callable[[Worker, Message], Steps]] = {

@@ -1,6 +1,5 @@
 """One worker of a launcher: its command, the tree of processes below, its ranks, and the state that it is in."""
 
-import shutil
 import signal
 import time
 from typing import Dict, Generator, List, Optional
@@ -8,6 +7,7 @@ from typing import Dict, Generator, List, Optional
 from nodemanager_agent.client.child import Child, reaped, with_hook
 from nodemanager_agent.client.driver import Driver
 from nodemanager_agent.client.processes import Tree, below
+from nodemanager_agent.client.ram_folder import RamFolder
 from nodemanager_agent.client.ranks import Message, Ranks
 from nodemanager_agent.client.wire import start_ticks
 
@@ -53,7 +53,7 @@ class Worker:
         self.driver = Driver()
         self.granted: Message = {}
         self.successor: Optional[Worker] = None
-        self.away: Optional[str] = None
+        self.away: Optional[RamFolder] = None
         self._last: Message = {}
         self._command = command
         self._child: Optional[Child] = None
@@ -182,7 +182,7 @@ class Worker:
         self.ranks, self.state = after.ranks, after.state
         before.end_alone()
 
-    def put_away(self, folder: str) -> Dict[int, Optional[int]]:
+    def put_away(self, folder: RamFolder) -> Dict[int, Optional[int]]:
         """End the command, whose state is in a folder; its processes, with when each started."""
         if self.away is None:
             self._last = self.progress()
@@ -198,8 +198,10 @@ class Worker:
         return {pid: born for pid, born in left.items() if born is not None}
 
     def come_back(self) -> None:
-        """The command is there again, with its state."""
-        self.away = None
+        """The folder is not needed any more: the command is there again, or never will be."""
+        away, self.away = self.away, None
+        if away is not None:
+            away.remove()
 
     def end_alone(self) -> None:
         """End its command and close its socket; nothing else of this launcher is touched."""
@@ -227,8 +229,7 @@ class Worker:
     def close(self) -> None:
         """Leave nothing behind."""
         self.drop_successor()
-        if self.away is not None:
-            shutil.rmtree(self.away, ignore_errors=True)
+        self.come_back()
         if self._child is not None:
             self._child.end()
         self.ranks.close()
