@@ -14,7 +14,7 @@ import mmap
 import os
 import struct
 import time
-from typing import List, Mapping, NamedTuple, Optional
+from typing import List, Mapping, NamedTuple, Optional, Tuple
 
 STEP_S = "GANDIVA_VIRTUAL_STEP_S"
 """Environment: a mini-batch takes no less than this, so that many jobs share few cores as they would devices."""
@@ -30,29 +30,34 @@ _LOCK_S = 0.001
 
 
 class Processor:
-    """What this process computes, by the kernel's count; of the calling thread also what it waited for a core."""
+    """What this process computes, by the kernel's count, and what its calling thread waits for a core."""
 
     def __init__(self) -> None:
-        self._process_s = 0.0
-        self._thread_s = 0.0
-        self.taken_s()
+        self._used_s = 0.0
+        self._delayed_s = 0.0
+        self.take()
 
-    def taken_s(self) -> float:
-        """Seconds since the last call; many threads count for more than passes."""
-        process_s, thread_s = time.process_time(), _thread_s()
-        used_s = max(process_s - self._process_s, thread_s - self._thread_s, 0.0)
-        self._process_s, self._thread_s = process_s, thread_s
-        return used_s
+    def take(self) -> Tuple[float, float]:
+        """Seconds used, by all threads, and seconds without a core, since the last call."""
+        used_s, delayed_s = time.process_time(), _delayed_s()
+        taken = used_s - self._used_s, max(0.0, delayed_s - self._delayed_s)
+        self._used_s, self._delayed_s = used_s, delayed_s
+        return taken
+
+    def ratio(self, took_s: float) -> float:
+        """Part of a time that was computed; a busy machine is no slower device, and its queues count for nothing."""
+        used_s, delayed_s = self.take()
+        ran_s = took_s - delayed_s
+        return min(1.0, used_s / ran_s) if ran_s > 0 else 1.0
 
 
-def _thread_s() -> float:
-    """Of the calling thread: on a core, and runnable without one (a busy machine is no slower device)."""
+def _delayed_s() -> float:
+    """Of the calling thread, so far: runnable without a core; 0 where the kernel does not tell."""
     try:
         with open("/proc/thread-self/schedstat", encoding="ascii") as file:
-            waited_ns = int(file.read().split()[1])
+            return int(file.read().split()[1]) / 1e9
     except (OSError, ValueError, IndexError):
-        waited_ns = 0
-    return time.thread_time() + waited_ns / 1e9
+        return 0.0
 
 
 class Token:
@@ -153,7 +158,7 @@ class VirtualDevice:
         """The next mini-batch begins now."""
         self._began_s = time.monotonic()
         if self._is_timed:
-            self._processor.taken_s()
+            self._processor.take()
             self._computed_s = [each.computed_s(self._began_s) for each in self.tokens]
 
     def done(self, now_s: float) -> "Turns":
@@ -162,7 +167,7 @@ class VirtualDevice:
         lasts_s = max(took_s, self._step_s)
         ratio = 0.0
         if self._is_timed:
-            ratio = min(1.0, self._processor.taken_s() / took_s) if took_s > 0 else 1.0
+            ratio = self._processor.ratio(took_s)
             before = ratio if self.utilisation_ratio is None else self.utilisation_ratio
             self.utilisation_ratio = 0.9 * before + 0.1 * ratio
         minibatch = Minibatch(self._began_s, lasts_s, ratio * lasts_s)
