@@ -67,12 +67,13 @@ class Lessons:
 
     def checked(self, report: a.ContinuityChecked, now_s: float) -> Iterator[Event]:
         """A worker compared itself with what it was; for the journal."""
-        job_id = self.register.job_of.get(report.container_id)
+        container = report.container_id
+        job_id = self.register.job_of.get(container) or self.register.seconds.get(container)
         if job_id is not None:
             yield ContinuityChecked(
                 now_s,
                 job_id,
-                report.container_id,
+                container,
                 report.after,
                 report.is_same,
                 report.minibatches,

@@ -124,3 +124,6 @@ def test_what_a_client_compared_is_told_for_the_journal(scene: AgentScene) -> No
     assert scene.say("n1", checked) == [
         e.ContinuityChecked(scene.now_s, A, "a/0", "suspend", False, 12, "generators")
     ]
+    scene.register.seconds["a/9"] = A  # where it moves to
+    moved = a.ContinuityChecked("a/9", 7.0, "move", True, 13)
+    assert scene.say("n1", moved) == [e.ContinuityChecked(scene.now_s, A, "a/9", "move", True, 13)]
