@@ -13,6 +13,7 @@ from typing import Any
 
 from gandiva_core.engine.ledger import Ledger
 from gandiva_core.engine.lifecycle import Lifecycle
+from gandiva_core.engine.resizing import may_resize, resize
 from gandiva_core.engine.state import JobState
 from gandiva_core.engine.transitions import Stimulus, is_allowed
 from gandiva_core.messages import events as e
@@ -42,6 +43,7 @@ class Facts:
             e.JobAdopted: self._job_adopted,
             e.GangRefused: self._gang_refused,
             e.GangBroken: self._gang_broken,
+            e.GangResized: self._gang_resized,
             e.ResidentsSwitched: self._residents_switched,
             e.SwitchFailed: self._switch_failed,
             e.JobLearned: self._job_learned,
@@ -225,6 +227,21 @@ class Facts:
         if job is None or not is_allowed(job.phase, Stimulus.BROKEN):
             return self._ignore()
         self._break(job, event.reason or "a worker was lost")
+        return True
+
+    def _gang_resized(self, event: e.GangResized) -> bool:
+        job = self._state.jobs.get(event.job_id)
+        joined = [self._state.jobs.get(each) for each in event.joined]
+        if job is None or None in joined:
+            return self._ignore()
+        count = len(job.spec.workers)
+        if not event.workers or not {*event.workers} <= {*range(count)}:
+            found = f"workers {list(event.workers)} of {count}"
+            raise self._malformed(f"job {event.job_id}", found)
+        others = [each for each in joined if each is not None]
+        if not may_resize(job, others):
+            return self._ignore()
+        resize(self._lifecycle, job, event.workers, others)
         return True
 
     def _break(self, job: JobState, reason: str) -> None:

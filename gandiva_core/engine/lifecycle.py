@@ -120,6 +120,32 @@ class Lifecycle:
         self._ledger.undo.note(job.put_back, job.keep())
         job.move = msgspec.structs.replace(job.move, is_committed=True)
 
+    def reshape(
+        self,
+        job: JobState,
+        spec: JobSpec,
+        servers: tuple[ServerId, ...],
+        bindings: tuple[Binding, ...],
+    ) -> None:
+        """It runs on with other workers, on devices that it holds or that are free."""
+        self._note(job)
+        self._ledger.let_go(job)
+        self._ledger.vacate(job)
+        self._ledger.redefine(job, spec)
+        job.bindings = bindings
+        self._ledger.settle(job, servers)
+        self._ledger.excuse(job)
+        self._ledger.seize(job)
+
+    def redefine(self, job: JobState, spec: JobSpec) -> None:
+        """It waits for something else."""
+        self._note(job)
+        self._ledger.redefine(job, spec)
+
+    def _note(self, job: JobState) -> None:
+        self._ledger.undo.note(job.put_back, job.keep())
+        self._ledger.touched_jobs[job.spec.job_id] = None
+
     def break_gang(self, job: JobState, reason: Wait) -> None:
         """The gang lost a worker: everything it has on any server is free, and it waits at its old place (G-13)."""
         was_committing = job.phase is JobPhase.COMMITTING

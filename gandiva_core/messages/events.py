@@ -104,6 +104,19 @@ class GangBroken(_Event, frozen=True, tag=True):
     reason: str = ""
 
 
+class GangResized(_Event, frozen=True, tag=True):
+    """A gang goes on with other workers (G-80 … G-84): it runs, or it waits after a worker was lost.
+
+    Attributes:
+        workers: which of its workers stay, by their place before; the others have left, and their devices are free.
+        joined: jobs that run, whose workers come behind them, with the devices that they hold; these jobs end by it.
+    """
+
+    job_id: JobId
+    workers: tuple[int, ...]
+    joined: tuple[JobId, ...] = ()
+
+
 class ResidentsSwitched(_Event, frozen=True, tag=True):
     """Answer to `SwitchResidents`: who really stopped and started, and when. Jobs not named are still on their way.
 
@@ -292,6 +305,7 @@ Event = (
     | ReclaimAsked
     | GangRefused
     | GangBroken
+    | GangResized
     | ResidentsSwitched
     | SwitchFailed
     | JobLearned

@@ -50,6 +50,16 @@ class MigrateJobs(_Operation, frozen=True, tag=True):
     node: str = ""
 
 
+class ResizeJob(_Operation, frozen=True, tag=True):
+    """Let a job go on with another number of devices, on its own server (G-80 … G-84).
+
+    Answered at once; `JobLine.resizing` says what comes of it.
+    """
+
+    name: str
+    gpus: int
+
+
 class ShowNodes(_Operation, frozen=True, tag=True):
     """Servers and their agents; for administrators."""
 
@@ -61,7 +71,7 @@ class DrainNode(_Operation, frozen=True, tag=True):
     is_draining: bool
 
 
-Operation = ShowJobs | HoldJobs | ReleaseJobs | MigrateJobs | ShowNodes | DrainNode
+Operation = ShowJobs | HoldJobs | ReleaseJobs | MigrateJobs | ResizeJob | ShowNodes | DrainNode
 
 
 class JobLine(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -71,6 +81,8 @@ class JobLine(msgspec.Struct, frozen=True, omit_defaults=True):
         devices: as ``server/index``: held or promised, of a suspended job the last ones.
         unsuspendable: why it is not suspended for others; empty where it is.
         fixed: why it is not moved; empty where it may be.
+        resizing: what is under way, or why the last resize came to nothing.
+        is_resizing: whether it is under way.
         ran_s: wall time that it held its devices.
         workers: what its nodes' agents last said of it.
     """
@@ -87,6 +99,8 @@ class JobLine(msgspec.Struct, frozen=True, omit_defaults=True):
     is_held: bool = False
     unsuspendable: str = ""
     fixed: str = ""
+    resizing: str = ""
+    is_resizing: bool = False
     ran_s: float = 0.0
     workers: tuple[WorkerReport, ...] = ()
 

@@ -34,7 +34,7 @@ class Launcher:
     def __init__(self, command: List[str], agent_path: str) -> None:
         ranks = Ranks(self._changed, self._continuity)
         self._worker = Worker(command, Tree(), ranks)
-        self._master = master_of(os.environ)
+        self._master = self._worker.master = master_of(os.environ)
         self._agent = Attendance(agent_path, self._worker.standing)
         self._waiting: Deque[Message] = deque()
         self._order: Optional[Message] = None
@@ -96,10 +96,10 @@ class Launcher:
         if self._master is None:
             return
         limits = self._worker.ranks.limits()
-        can_resize = bool(limits["can_resize"]) and self._worker.state == "running"
-        wish = self._master.wish(can_resize, str(limits["reason"]))
-        if wish is not None:
-            self._waiting.append({"op": "resize", "master": self._master, **wish})
+        wish = self._master.wish(bool(limits["can_resize"]), str(limits["reason"]))
+        if wish is not None and self._worker.state == "running":
+            self._master.begin(int(wish["generation"]))
+            self._waiting.append({"op": "resize", **wish})
         if self._order is None or self._order["op"] != "resize":
             return
         while self._waiting:

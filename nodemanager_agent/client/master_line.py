@@ -52,14 +52,16 @@ class MasterLine(threading.Thread):
     # ------------------------------------------------------------------ the launcher's loop
 
     def wish(self, can_resize: bool, reason: str) -> Optional[Dict[str, Any]]:
-        """A resize that begins, told once; the master hears what this worker can do."""
-        self._standing = {"can_resize": can_resize, "reason": reason or "it does not run"}
+        """A resize that this worker may `begin`; the master hears what it can do, whatever it does just now."""
+        standing = {"can_resize": can_resize, "reason": reason or "it does not run yet"}
+        if standing != self._standing:
+            self._standing = standing
+            self._changed.set()
         heard = self._heard.get("resize")
         if self._resize or not heard or heard["off"] or heard["generation"] <= self._done:
             return None
         if not can_resize or "world_size" not in heard:
             return None
-        self.begin(int(heard["generation"]))
         return dict(heard)
 
     def begin(self, generation: int) -> None:

@@ -10,11 +10,11 @@ So for a while a device holds a second model; where there is no room for it, not
 import os
 import shutil
 import time
-from typing import Callable, Dict, Optional
+from typing import Callable, Dict
 
 from nodemanager_agent.client import orders
 from nodemanager_agent.client.child import say
-from nodemanager_agent.client.master_line import RESTORED, SAVED, WARM, MasterLine, master_of
+from nodemanager_agent.client.master_line import RESTORED, SAVED, WARM, MasterLine
 from nodemanager_agent.client.ranks import Message
 from nodemanager_agent.client.worker import Failed, Figures, Steps, Worker
 
@@ -26,7 +26,7 @@ _POLL_S = 0.05
 
 def resize(worker: Worker, order: Message) -> Steps:
     """A worker of the present generation: warm up its successor, if it has one, and hand over."""
-    master: MasterLine = order["master"]
+    master = _master(worker)
     is_surplus, began_s = bool(order["is_surplus"]), time.monotonic()
     folder, figures = _folder(int(order["generation"])), {}
     say("shall be one of {} workers".format(order["world_size"]))
@@ -43,8 +43,9 @@ def resize(worker: Worker, order: Message) -> Steps:
         waits_s = time.monotonic()
         yield from _all_come(worker, RESTORED, master)
     except Exception as error:  # of any kind: the present generation goes on
-        yield from _back(worker, _failed(error), master, folder)
-        raise
+        failure = _failed(error)
+        yield from _back(worker, failure, master, folder)
+        raise failure from error
     master.end()
     if is_surplus:
         say("is not needed any more")
@@ -61,10 +62,12 @@ def resize(worker: Worker, order: Message) -> Steps:
 
 def start(worker: Worker, order: Message) -> Steps:
     """As `orders.start`; a worker that joins a gang that runs has begun once all of it has."""
-    master = _joined(worker)
-    if master is None:
+    if worker.state != "waiting" or not os.environ.get(JOINS):
         return (yield from orders.start(worker, order))
-    folder = _folder(int(os.environ["GANDIVA_GENERATION"]))
+    master = _master(worker)
+    generation = int(os.environ["GANDIVA_GENERATION"])
+    folder = _folder(generation)
+    master.begin(generation)
     try:
         yield from _alive(worker, orders.warm(worker, order), master)
         yield from _all_come(worker, WARM, master)
@@ -79,11 +82,17 @@ def start(worker: Worker, order: Message) -> Steps:
         master.fail(str(failure))
         master.end()
         worker.release()
-        raise
+        raise failure from error
     yield from _go_on(worker, figures, waits_s)
     master.end()
     os.environ.pop(JOINS)
     return figures
+
+
+def _master(worker: Worker) -> MasterLine:
+    if worker.master is None:
+        raise Failed("NO_RENDEZVOUS", "nobody changes the number of its workers")
+    return worker.master
 
 
 def _failed(error: Exception) -> Failed:
@@ -99,16 +108,6 @@ def _go_on(worker: Worker, figures: Figures, waits_s: float) -> Steps:
     while not worker.ranks.have_answered(key):
         yield _POLL_S
     return figures
-
-
-def _joined(worker: Worker) -> Optional[MasterLine]:
-    if worker.state != "waiting" or not os.environ.get(JOINS):
-        return None
-    master = master_of(os.environ)
-    if master is None:
-        raise Failed("NO_RENDEZVOUS", "it was added, and has no master")
-    master.begin(int(os.environ["GANDIVA_GENERATION"]))
-    return master
 
 
 def _warm_up(worker: Worker, successor: Worker, order: Message) -> Steps:

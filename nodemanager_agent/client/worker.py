@@ -6,6 +6,7 @@ from typing import Dict, Generator, List, Optional
 
 from nodemanager_agent.client.child import Child, reaped, with_hook
 from nodemanager_agent.client.driver import Driver
+from nodemanager_agent.client.master_line import MasterLine
 from nodemanager_agent.client.processes import Tree, below
 from nodemanager_agent.client.ram_folder import RamFolder
 from nodemanager_agent.client.ranks import Message, Ranks
@@ -37,6 +38,7 @@ class Worker:
         is_driven: the driver has its device memory on the host (`driving.py`).
         granted: the last order that gave it devices.
         successor: what becomes of it in a gang of another size, while that warms up.
+        master: where the gang's size is agreed on; None for a job whose size stays.
         away: the folder with its state while its command is not there (`leaving.py`).
     """
 
@@ -54,6 +56,7 @@ class Worker:
         self.granted: Message = {}
         self.successor: Optional[Worker] = None
         self.away: Optional[RamFolder] = None
+        self.master: Optional[MasterLine] = None
         self._last: Message = {}
         self._command = command
         self._child: Optional[Child] = None

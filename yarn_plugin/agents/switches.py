@@ -7,7 +7,7 @@ back, so a start is told only once the stops are whole that it depends on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -253,6 +253,24 @@ class Switches:
     def moved(self, order: JobOrder) -> None:
         """A job runs elsewhere: its workers have these devices now."""
         self._placed[order.job_id] = order
+        self._tell_tables(order)
+
+    def reshaped(self, job_id: JobId, joined: Sequence[JobId]) -> None:
+        """A job has other workers: some have left, and others, which were jobs of their own, have joined."""
+        orders = [self._placed.pop(each) for each in (job_id, *joined) if each in self._placed]
+        found = self._register.find(job_id)
+        if found is None or not orders:
+            return
+        live = set(found[1].live)
+        order = JobOrder(job_id, orders[0].switch_id, True, set(), done=list(live))
+        for node, workers in [item for each in orders for item in each.runs.items()]:
+            mine = [worker for worker in workers if worker.container_id in live]
+            order.runs.setdefault(node, []).extend(mine)
+        self._placed[job_id] = order
+        self._briefing.expect(*found)
+        self._tell_tables(order)
+
+    def _tell_tables(self, order: JobOrder) -> None:
         for node in order.runs:
             if node in self._nodes:
                 self._briefing.tell_table(node, self._placed)

@@ -35,6 +35,7 @@ class AgentWorld:
 
     Attributes:
         attendance: whose agent is there.
+        reshaped: to be told of jobs that have other workers, as `Switches.reshaped`.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class AgentWorld:
         )
 
         self._carrying = Carrying(agents, register, nodes, self._briefing, seconds, epoch=epoch)
+        self.reshaped = self._switches.reshaped
 
     # ------------------------------------------------------------------ the port
 

@@ -15,6 +15,9 @@ GUARANTEED = "GUARANTEED"
 FIRST_MOVE_ID = 1_000_000
 """Asks with an allocation request id from here on are a move's, which the core itself had its master make."""
 
+FIRST_RESIZE_ID = 10**15
+"""And from here on those of workers that are added to a gang that runs (SPEC G-81)."""
+
 
 class AskKey(NamedTuple):
     """What tells one ask of an attempt from another; asks of one key have one size."""
@@ -25,7 +28,12 @@ class AskKey(NamedTuple):
     @property
     def is_move(self) -> bool:
         """Whether it serves a move, and forms no job."""
-        return self.allocation_request_id >= FIRST_MOVE_ID
+        return FIRST_MOVE_ID <= self.allocation_request_id < FIRST_RESIZE_ID
+
+    @property
+    def is_growth(self) -> bool:
+        """Whether it is for workers that join a gang that runs."""
+        return self.allocation_request_id >= FIRST_RESIZE_ID
 
 
 class Site(NamedTuple):

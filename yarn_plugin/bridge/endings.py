@@ -110,12 +110,15 @@ def prioritised(
         yield JobKilled(at_s, gang.job_id)
 
 
-def new_attempt(app: Application, attempt: str, at_s: float) -> Iterator[Event]:
+def new_attempt(register: Register, app: Application, attempt: str, at_s: float) -> Iterator[Event]:
     """An application master was started again: what it let go is asked for anew, what it keeps goes on."""
     app.attempt = attempt
     app.asks = {}
-    for gang in app.gangs.values():
-        if gang.phase is GangPhase.WAITING or gang.is_drained:
+    for gang in list(app.gangs.values()):
+        if gang.phase is GangPhase.WAITING and gang.is_growth:
+            register.remove(app, gang)
+            yield JobKilled(at_s, gang.job_id)
+        elif gang.phase is GangPhase.WAITING or gang.is_drained:
             yield from break_gang(gang, at_s, "its application master was started again")
 
 
@@ -130,7 +133,8 @@ def break_gang(gang: Gang, at_s: float, reason: str) -> Iterator[Event]:
 def is_alone(app: Application, gang: Gang) -> bool:
     """Whether the end of its one container is the end of the job."""
     is_single_piece = gang.is_piece and len(gang.members) == 1
-    return app.rule is GangRule.INDEPENDENT or gang.site.is_master or is_single_piece
+    is_single = app.rule is GangRule.INDEPENDENT or gang.is_growth
+    return (is_single and len(gang.members) == 1) or gang.site.is_master or is_single_piece
 
 
 def container_completed(

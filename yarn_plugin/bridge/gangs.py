@@ -129,6 +129,16 @@ class Gang:
         return self.phase is GangPhase.HELD and all(m.exit_status is not None for m in self.members)
 
     @property
+    def is_growth(self) -> bool:
+        """Whether its workers are to join another gang of its application."""
+        return all(member.key.is_growth for member in self.members)
+
+    @property
+    def original(self) -> list[int]:
+        """Which of its members it began with."""
+        return [at for at, member in enumerate(self.members) if not member.key.is_growth]
+
+    @property
     def strays(self) -> list[Stray]:
         """Its live containers, as if they were nobody's."""
         return [
@@ -253,7 +263,7 @@ class Application:
             settled: whether the asks rest: the last two AM heartbeats were the same.
             now_s: their birth.
         """
-        formed: list[Gang] = []
+        formed = [self._gang(keys, now_s) for keys in self._growth()] if settled else []
         for site, free in self._sites().items():
             size = 1 if site.is_master else self._gang_size(len(free), settled=settled)
             rest = 0 if site.is_master else self._rest_of_pieces()
@@ -269,9 +279,14 @@ class Application:
         """Free asks by where they may go; none where a gang that must stay whole would need two sites."""
         sites: dict[Site, list[AskKey]] = {}
         for key, count in sorted(self.free().items()):
-            if count > 0:
+            if count > 0 and not key.is_growth:
                 sites.setdefault(self.asks[key].site, []).extend([key] * count)
         return {} if self.rule is GangRule.TONY and len(sites) > 1 else sites
+
+    def _growth(self) -> list[list[AskKey]]:
+        """Workers that are to join a gang, those of one resize together, whatever the rule."""
+        free = sorted(self.free().items())
+        return [[key] * count for key, count in free if key.is_growth and count > 0]
 
     def _gang_size(self, free: int, *, settled: bool) -> int:
         if self.rule is GangRule.DECLARED:
@@ -293,7 +308,7 @@ class Application:
 
     def hindrance(self) -> str:
         """Why some of its asks form no job, for people; empty where all do or may yet."""
-        free = sum(count for count in self.free().values() if count > 0)
+        free = sum(n for key, n in self.free().items() if n > 0 and not key.is_growth)
         if free and self.rule is GangRule.DECLARED:
             return (
                 f"{free} of {self.size} containers of a gang are asked for: none is placed before all are "

@@ -18,6 +18,7 @@ from gandiva_core.messages.events import (
     Event,
     GangCommitted,
     GangRefused,
+    GangResized,
     JobKilled,
     MoveCommitted,
     MoveFailed,
@@ -26,6 +27,7 @@ from yarn_plugin.bridge.adoption import adopt
 from yarn_plugin.bridge.gangs import Application, Gang, GangPhase
 from yarn_plugin.bridge.moves import MoveDesk, MoveRefusedError, move_of
 from yarn_plugin.bridge.register import Register
+from yarn_plugin.bridge.resizes import ResizeDesk
 from yarn_plugin.bridge.wire import Answer, CommitOrder, ContainerOrder, Order, ReleaseOrder
 
 OK = "OK"
@@ -48,9 +50,14 @@ class Orders(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class OrderDesk:
-    """Writes orders for effects and books their answers in the register."""
+    """Writes orders for effects and books their answers in the register.
+
+    Attributes:
+        resizes: None where nobody can resize anything.
+    """
 
     register: Register
+    resizes: ResizeDesk | None = None
     moves: MoveDesk = field(init=False)
     _open: dict[str, CommitGang] = field(default_factory=dict)
 
@@ -124,7 +131,18 @@ class OrderDesk:
             self.register.forget_containers(gang)
         # Not the id of a commit of the same job in the same batch.
         order_id = f"{effect.cause}/{effect.job_id}/release"
-        return (ReleaseOrder(order_id, app.attempt, live),) if live else ()
+        orders = (ReleaseOrder(order_id, app.attempt, live),) if live else ()
+        return (*orders, *self._ungrown(app, gang, at_s))
+
+    def _ungrown(self, app: Application, gang: Gang, at_s: float) -> Iterator[Event]:
+        """What was added is not asked for again: a gang that starts again has the size that it asked for."""
+        if gang.is_growth:
+            self.register.remove(app, gang)
+            yield JobKilled(at_s, gang.job_id)
+        elif len(gang.original) < len(gang.members):
+            kept = tuple(gang.original)
+            gang.members = [gang.members[at] for at in kept]
+            yield GangResized(at_s, gang.job_id, kept)
 
     def _let_be(self, app: Application, gang: Gang, at_s: float) -> Iterator[Event]:
         """Where nothing is carried out, containers of a broken gang stay: each is a job of its own."""

@@ -213,7 +213,7 @@ class Translator:
                 formed=self.register.formed_before.pop(event.app, 0),
             )
         elif known.attempt != event.attempt:
-            yield from new_attempt(known, event.attempt, at_s)
+            yield from new_attempt(self.register, known, event.attempt, at_s)
 
     def _asks(self, event: wire.Asks, app: Application, at_s: float) -> Iterator[Event]:
         yield from self._adopt(event.app, at_s)  # what was served is no ask that was withdrawn

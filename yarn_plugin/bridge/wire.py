@@ -349,6 +349,16 @@ class MoveOrder(msgspec.Struct, frozen=True, tag_field="op", tag="ask_move"):
     allocation_request_id: int
 
 
+class ResizeOrder(msgspec.Struct, frozen=True, tag_field="op", tag="ask_resize"):
+    """Tell a container's master that its gang shall have so many workers; added ones on this node, under this id."""
+
+    id: str
+    container: str
+    node: str
+    workers: int
+    allocation_request_id: int
+
+
 class LetGoOrder(msgspec.Struct, frozen=True, tag_field="op", tag="let_go"):
     """Tell a container's master that it is not needed any more."""
 
@@ -375,7 +385,7 @@ class AgentReported(msgspec.Struct, frozen=True, tag_field="op", tag="agent_repo
     node: str
 
 
-Notice = HeightOrder | ExplainOrder | AgentReported
+Notice = HeightOrder | ExplainOrder | ResizeOrder | AgentReported
 """Orders that create and end nothing."""
 
 

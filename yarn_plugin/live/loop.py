@@ -149,6 +149,7 @@ class CoreLoop:
             self._take(session, self._translator.due(now_s), now_s)
             self._take(session, self._world.advance(now_s).events, now_s)
             self._take(session, self._moves_due(session, now_s), now_s)
+            self._resize(session, now_s)
             self._review(session, now_s)
             self._notify(session, self._explanations.due(now_s))
         if self._lost is not None:
@@ -158,6 +159,14 @@ class CoreLoop:
     def _patience_ms(self) -> int:
         """Agents' answers are looked at between two calls."""
         return WAIT_MS_MAX if self._nodes is None else AGENTS_WAIT_MS_MAX
+
+    def _resize(self, session: Session, now_s: float) -> None:
+        """Masters hear what is wanted; gangs that have other workers are booked at once."""
+        resizes = self._desk.resizes
+        if resizes is not None:
+            resizes.book(self._notify(session, resizes.orders()))
+            for event in resizes.due(now_s):
+                self._take(session, [event], now_s)
 
     def _review(self, session: Session, now_s: float) -> None:
         """What servers can do changes with their agents."""

@@ -38,9 +38,10 @@ from yarn_plugin.agents.attendance import Attendance
 from yarn_plugin.agents.port import AgentsPort, read_agents_port
 from yarn_plugin.agents.server import AgentServer
 from yarn_plugin.agents.world import AgentWorld
-from yarn_plugin.bridge.asks import FIRST_MOVE_ID
+from yarn_plugin.bridge.asks import FIRST_MOVE_ID, FIRST_RESIZE_ID
 from yarn_plugin.bridge.orders import OrderDesk
 from yarn_plugin.bridge.register import Register
+from yarn_plugin.bridge.resizes import ResizeDesk
 from yarn_plugin.bridge.translate import Translator
 from yarn_plugin.live.connection import (
     READ_S,
@@ -153,6 +154,7 @@ def opened(site: Site, journal_dir: Path | None, clock: Clock | None = None) -> 
         # Masters may still know ids of an earlier core.
         desk.moves.next_id = FIRST_MOVE_ID + int(clock() * 1000)
         with chores, attended(site, desk, clock, engine.view) as outside:
+            desk.resizes = outside.resizes
             yield CoreLoop(
                 engine,
                 translator,
@@ -175,6 +177,7 @@ class Outside(msgspec.Struct, frozen=True):
     world: World
     rules: ServerRules
     attendance: Attendance | None = None
+    resizes: ResizeDesk | None = None
 
 
 @contextmanager
@@ -193,13 +196,15 @@ def attended(site: Site, desk: OrderDesk, clock: Clock, view: ClusterView) -> It
     )
     attendance = agents.attendance
     rules = ServerRules(can_suspend=_judge(site, attendance), lost_gpus=attendance.lost_gpus)
-    operations = Operations(agents, view, register, rules, attendance.nodes)
+    first_id = FIRST_RESIZE_ID + int(clock() * 1000)  # masters may know those of an earlier core
+    resizes = ResizeDesk(register, view, first_id, agents.reshaped)
+    operations = Operations(agents, view, register, rules, attendance.nodes, resizes)
     if port.operations_secret:
         methods[METHOD] = OperateService(operations, port.operations_secret).handler()
     server.start()
     logger().info("agents may dial", address=port.address, port=server.port)
     try:
-        yield Outside(operations, rules, attendance)
+        yield Outside(operations, rules, attendance, resizes)
     finally:
         server.close()
 

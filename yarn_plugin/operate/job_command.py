@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import Annotated
 
 import typer
 
 from gandiva_core.cli.listing import Format
+from gandiva_core.cli.main import ExitCode, complain
 from gandiva_core.messages.operations import (
     HoldJobs,
     JobLine,
@@ -15,6 +17,7 @@ from gandiva_core.messages.operations import (
     MigrateJobs,
     OperationReply,
     ReleaseJobs,
+    ResizeJob,
     ShowJobs,
 )
 from gandiva_core.model.errors import InputError
@@ -22,6 +25,8 @@ from yarn_plugin.operate.callers import token_of
 from yarn_plugin.operate.calling import ConfDir, Form, Place, StateDir, Table, TokenFile
 
 app = typer.Typer(no_args_is_help=True, help="Look at jobs of a running core, and act on them.")
+
+_LOOK_S = 0.3
 
 Name = Annotated[str, typer.Argument(metavar="JOB", help="A job, or an application's id.")]
 
@@ -63,6 +68,8 @@ def row_of(job: JobLine) -> tuple[str, ...]:
 
 def note_of(job: JobLine) -> str:
     """What is special about it."""
+    if job.resizing:
+        return job.resizing
     return "held" if job.is_held else job.unsuspendable and f"not suspended: {job.unsuspendable}"
 
 
@@ -147,6 +154,31 @@ def migrate(
     Exit code 5 where it cannot move; nothing is stopped then. `gandiva job status` shows where it is.
     """
     JOBS.show(Place(conf_dir, state_dir, token_file).ask(MigrateJobs(name, to)), form)
+
+
+@app.command("resize")
+def resize(
+    name: Name,
+    gpus: Annotated[int, typer.Option("--gpus", min=1, help="Devices that it shall have.")],
+    conf_dir: ConfDir = None,
+    state_dir: StateDir = None,
+    token_file: TokenFile = None,
+    form: Form = Format.TABLE,
+) -> None:
+    """Let a job go on with more or fewer devices of its server, never fewer than it asked for; waits until it does.
+
+    Exit code 5 where that cannot be, or nothing came of it; the job goes on as it was then.
+    """
+    place = Place(conf_dir, state_dir, token_file)
+    (job,) = _jobs(place.ask(ResizeJob(name, gpus)))
+    while job.is_resizing:
+        time.sleep(_LOOK_S)
+        seen = _jobs(place.ask(ShowJobs(job.job_id)))
+        job = next(each for each in seen if each.job_id == job.job_id)
+    if job.resizing:
+        complain(f"error: {job.job_id}: {job.resizing}")
+        raise typer.Exit(ExitCode.REFUSED)
+    JOBS.show(Jobs((job,)), form)
 
 
 @app.command("logs")

@@ -16,12 +16,13 @@ from gandiva_core.messages import operations as o
 from gandiva_core.messages.agents import WorkerReport
 from gandiva_core.messages.effects import WorldEffect
 from gandiva_core.messages.events import Event, JobHeld, JobReleased, MoveAsked
-from gandiva_core.model.job import DEVICE_PHASES
+from gandiva_core.model.job import DEVICE_PHASES, JobPhase
 from gandiva_core.model.units import JobId, ServerId
 from gandiva_core.model.view import ClusterView, JobView
 from gandiva_core.runtime.ports import World, WorldStep
 from yarn_plugin.agents.nodes import NodeSide
 from yarn_plugin.bridge.register import Register
+from yarn_plugin.bridge.resizes import ResizeDesk, ResizeRefusedError
 from yarn_plugin.operate.callers import Caller
 
 WAITING_MAX = 100
@@ -52,6 +53,7 @@ class Operations:
         view: the engine's.
         register, rules: the core's.
         nodes: agents, by node.
+        resizes: where resizes are ordered.
     """
 
     def __init__(
@@ -61,12 +63,14 @@ class Operations:
         register: Register,
         rules: Rules,
         nodes: Mapping[str, NodeSide],
+        resizes: ResizeDesk,
     ) -> None:
         self._world = world
         self._view = view
         self._register = register
         self._rules = rules
         self._nodes = nodes
+        self._resizes = resizes
         self._asked: queue.Queue[Asked] = queue.Queue(WAITING_MAX)
 
     def ask(self, caller: Caller, operation: o.Operation) -> Answer:
@@ -118,6 +122,8 @@ class Operations:
                 return self._order(caller, name, now_s, JobReleased)
             case o.MigrateJobs(name=name, node=node):
                 return self._migrate(caller, name, node, now_s)
+            case o.ResizeJob(name=name, gpus=gpus):
+                return self._resize(caller, name, gpus, now_s), ()
         if not caller.is_administrator:
             return o.Refused("FORBIDDEN", "nodes are for administrators"), ()
         if isinstance(operation, o.DrainNode):
@@ -170,6 +176,47 @@ class Operations:
         ]
         return o.Jobs(tuple(map(self._job, jobs))), events
 
+    def _resize(self, caller: Caller, name: str, gpus: int, now_s: float) -> o.OperationReply:
+        jobs = [job for job in self._named(name) if caller.may(job.spec.user)]
+        if not name or not jobs:
+            return _unknown(name)
+        # Workers that are added are a job of the same application, for a while.
+        jobs = [job for job in jobs if job.spec.job_id == name] or jobs
+        job = jobs[0]
+        job_id = job.spec.job_id
+        why = (
+            "it has several gangs: name one" if len(jobs) > 1 else self._why_not_resized(job, gpus)
+        )
+        if not why:
+            try:
+                self._resizes.begin(job_id, gpus // job.spec.workers[0].gpus, now_s)
+            except ResizeRefusedError as error:
+                why = str(error)
+        return o.Refused("UNABLE", f"{job_id}: {why}") if why else o.Jobs((self._job(job),))
+
+    def _why_not_resized(self, job: JobView, gpus: int) -> str:
+        """Why a job does not get so many devices; what its gang says is for the desk."""
+        spec = job.spec
+        each, *others = {worker.gpus for worker in spec.workers}
+        if others or gpus < each or gpus % each or gpus == spec.gpus:
+            return f"it has {spec.gpus} GPUs, {each} a worker"
+        if job.phase is not JobPhase.RUNNING or job.is_held:
+            return f"it is {job.phase}"
+        if "resize" in spec.never:
+            return "its owner forbids it"
+        reports = list(self._workers(spec.job_id))
+        if len(reports) < len(spec.workers):
+            return "not all of its workers have an agent"
+        unable = next((report for report in reports if not report.can_resize), None)
+        if unable is not None:
+            return unable.reason or "its order of the data is none for another number of workers"
+        server = self._view.servers[job.servers[0]]
+        pairs = zip(server.holders, server.claims, strict=True)
+        free = sum(holder is None and claim is None for holder, claim in pairs)
+        if gpus - spec.gpus > free or server.server.is_draining:
+            return f"{job.servers[0]} has {free} free GPUs"
+        return ""
+
     def _drain(
         self, operation: o.DrainNode, now_s: float
     ) -> tuple[o.OperationReply, Sequence[Event]]:
@@ -203,6 +250,8 @@ class Operations:
             is_held=job.is_held,
             unsuspendable=self._view.why_kept(spec.job_id) or "",
             fixed=self._view.why_fixed(spec.job_id) or "",
+            resizing=self._resizes.standing(spec.job_id),
+            is_resizing=self._resizes.is_under_way(spec.job_id),
             ran_s=job.held_s + (0.0 if since_s is None else self._view.now_s - since_s),
             workers=tuple(self._workers(spec.job_id)),
         )

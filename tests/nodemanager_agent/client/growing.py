@@ -2,7 +2,7 @@
 
 Inputs are whole numbers, the loss is linear, batches and learning rate are powers of two: no rounding, so averaging
 over one, two or four workers gives the same bits. Each rank appends one line a step to one file: step, rank, workers,
-loss over the whole batch, and the samples that were its own.
+loss over the whole batch, and the samples that were its own. A lone worker ends once there is a file to end it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -23,7 +24,7 @@ GLOBAL_BATCH = 16
 
 
 def main() -> None:
-    out, steps = sys.argv[1], int(sys.argv[2])
+    out, steps, end = sys.argv[1], int(sys.argv[2]), Path(*sys.argv[3:4] or ["never"])
     rank, world = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
     torch.set_num_threads(1)
     torch.manual_seed(1)
@@ -38,7 +39,7 @@ def main() -> None:
     order = DataOrder(len(data), GLOBAL_BATCH, 4, rank, world, seed=3)
     client.keep(model=model, optimizer=optimizer, order=order)
     with open(out, "a", buffering=1) as log:  # noqa: PTH123 - as scripts do
-        while order.samples_done < steps * GLOBAL_BATCH:
+        while order.samples_done < steps * GLOBAL_BATCH and not end.exists():
             client.minibatch()
             samples = [number for batch in order.step() for number in batch]
             step = order.samples_done // GLOBAL_BATCH

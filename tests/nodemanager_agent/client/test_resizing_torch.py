@@ -13,6 +13,12 @@ import pytest
 from tests.fakes.agent import Job
 from tests.fakes.master import SECRET, FakeMaster
 from tests.nodemanager_agent.client.jobs import GRANT, needs_torch, suspend, tree
+from tests.nodemanager_agent.client.sequences import (
+    assert_one_sequence,
+    lines_of,
+    losses,
+    sizes,
+)
 
 pytestmark = needs_torch
 PROGRAM = Path(__file__).parent / "growing.py"
@@ -51,37 +57,6 @@ def until(what: object, limit_s: float = 60.0) -> None:
         time.sleep(0.05)
 
 
-def lines_of(out: Path) -> list[tuple[int, int, int, str, list[int]]]:
-    """Step, rank, workers, loss and samples of each line."""
-    found = []
-    for line in out.read_text().splitlines():
-        step, rank, world, loss, samples = line.split(" ", 4)
-        found.append(
-            (int(step), int(rank), int(world), loss, [int(n) for n in samples[1:-1].split(",")])
-        )
-    return found
-
-
-def sizes(out: Path) -> list[int]:
-    return [line[2] for line in lines_of(out)]
-
-
-def assert_one_sequence(out: Path, steps: int) -> None:
-    """Each step once, by all of its workers; each global batch is that of one worker, whoever took which part."""
-    alone = {}
-    by_step: dict[int, list[tuple[int, int, int, str, list[int]]]] = {}
-    for line in lines_of(out):
-        by_step.setdefault(line[0], []).append(line)
-    assert list(by_step) == list(range(steps)), "steps are contiguous"
-    for step, lines in by_step.items():
-        (world,) = {line[2] for line in lines}
-        assert sorted(line[1] for line in lines) == list(range(world)), "no step twice"
-        assert len({line[3] for line in lines}) == 1
-        alone[step] = sorted(number for line in lines for number in line[4])
-    epoch = [number for step in range(6) for number in alone[step]]
-    assert sorted(epoch) == list(range(96)), "no sample twice, none left out"
-
-
 @pytest.mark.slow  # seven starts of torch
 def test_losses_bit_exact_from_one_worker_to_two_and_back(
     master: FakeMaster, tmp_path: Path
@@ -93,7 +68,7 @@ def test_losses_bit_exact_from_one_worker_to_two_and_back(
     command = [sys.executable, str(PROGRAM), str(out), str(steps)]
     with Job(command, tmp_path, PACE, "a", container(master, tmp_path)) as first:
         first.start()
-        until(lambda: master.can_resize.get("container_a") == (True, "it does not run"))
+        until(lambda: master.can_resize.get("container_a") == (True, "it does not run yet"))
         master.resize(2, ["container_a", "container_b"])
         extra = added(master, tmp_path, 2, 1, 2)
         with Job(command, tmp_path, PACE, "b", extra) as second:
@@ -114,17 +89,13 @@ def test_losses_bit_exact_from_one_worker_to_two_and_back(
         checks = [each for each in job.agent.said("continuity") if each["after"] == "resize"]
         assert all(each["is_same"] for each in checks), checks
         assert checks
-    assert_one_sequence(out, steps)
+    assert_one_sequence(lines_of(out), steps)
     assert sorted(set(sizes(out))) == [1, 2]
     with Job([*command[:2], str(plain), str(steps)], tmp_path, {}, "p") as job:
         job.start()
         assert job.wait() == 0
     assert losses(out) == losses(plain)
     assert not list(Path("/dev/shm").glob(f"resized-{os.getpid()}-*"))
-
-
-def losses(out: Path) -> dict[int, str]:
-    return {line[0]: line[3] for line in lines_of(out)}
 
 
 @pytest.mark.slow  # seven starts of torch

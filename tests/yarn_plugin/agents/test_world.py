@@ -278,3 +278,39 @@ def test_a_table_for_the_time_without_a_core_comes_with_every_switch(scene: Agen
     tables = [each for each in scene.told("n1") if isinstance(each, a.RotationTable)]
     named = {worker.container_id for quantum in tables[-1].quanta for worker in quantum}
     assert named == {"b/0", "c/0"}
+
+
+def test_a_gang_that_grew_or_shrank_is_told_and_stopped_as_it_is_now() -> None:
+    """G-80 … G-84: a job that joined another is stopped with it, on the devices that each worker has."""
+    scene = AgentScene("n1")
+    scene.gang("a", "n1")
+    scene.gang("b", "n1")
+    scene.attend("n1")
+    switch_id = scene.switch(a=[("n1", 1)], b=[("n1", 0)])
+    scene.say("n1", switched(switch_id, started=(("a/0", 1.0), ("b/0", 1.0))))
+    scene.told("n1")
+    register = scene.register
+    gang, other = register.apps["a"].gangs[A], register.apps["b"].gangs[B]
+    gang.members += other.members
+    register.job_of["b/0"] = A
+    del register.apps["b"].gangs[B], register.app_of[B]
+    scene.world.reshaped(A, (B,))
+    expect, table = scene.told("n1")
+    assert isinstance(expect, a.Expect)
+    assert [(w.job_id, w.rank, w.workers) for w in expect.workers] == [("a", 0, 2), ("a", 1, 2)]
+    assert isinstance(table, a.RotationTable)
+    assert table.quanta == ((a.RunWorker("a/0", (1,)), a.RunWorker("b/0", (0,))),)
+    scene.switch(suspend=["a"])
+    assert [s.suspend for s in scene.switches("n1")] == [("a/0", "b/0")]
+    stopped = switched(scene.switch_id, stopped=(("a/0", 3.0), ("b/0", 3.0)))
+    assert [type(event) for event in scene.say("n1", stopped)] == [e.ResidentsSwitched]
+    switch_id = scene.switch(a=[("n1", 0), ("n1", 1)])
+    scene.say("n1", switched(switch_id, started=(("a/0", 4.0), ("b/0", 4.0))))
+    scene.told("n1")
+    del gang.members[1], register.job_of["b/0"]
+    scene.world.reshaped(A, ())
+    expect, table = scene.told("n1")
+    assert isinstance(expect, a.Expect)
+    assert [(w.container_id, w.workers) for w in expect.workers] == [("a/0", 1)]
+    assert isinstance(table, a.RotationTable)
+    assert table.quanta == ((a.RunWorker("a/0", (0,)),),)

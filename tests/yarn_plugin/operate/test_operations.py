@@ -17,6 +17,7 @@ from gandiva_core.messages import agents as a
 from gandiva_core.messages import events as e
 from gandiva_core.messages import operations as o
 from gandiva_core.messages.effects import CommitGang, SwitchResidents
+from gandiva_core.model.job import Worker
 from gandiva_core.model.units import JobId, ServerId
 from gandiva_core.policies.gandiva import create
 from gandiva_core.runtime.agentless import AgentlessWorld
@@ -25,7 +26,11 @@ from gandiva_core.site.tokens import shown
 from tests.builders import job, server
 from yarn_plugin.agents.nodes import NodeSide
 from yarn_plugin.agents.server import AgentServer
+from yarn_plugin.bridge.asks import AskKey
+from yarn_plugin.bridge.gangs import Application, Gang, GangPhase, GangRule, Member
 from yarn_plugin.bridge.register import Register
+from yarn_plugin.bridge.resizes import ResizeDesk
+from yarn_plugin.bridge.wire import Answer
 from yarn_plugin.live.servers import ServerRules
 from yarn_plugin.operate.callers import Caller, token_of
 from yarn_plugin.operate.client import CoreAddress, CoreUnreachableError, NotAdmittedError
@@ -46,8 +51,10 @@ class Core:
         self.nodes: dict[str, NodeSide] = {}
         self.register = Register()
         self.now_s = 0.0
+        view = self.engine.view
+        self.resizes = ResizeDesk(self.register, view)
         self.operations = Operations(
-            AgentlessWorld(), self.engine.view, self.register, self.rules, self.nodes
+            AgentlessWorld(), view, self.register, self.rules, self.nodes, self.resizes
         )
         self.take(*self.rules.complete([e.ServerJoined(0.0, server("s1", 2))]))
 
@@ -133,6 +140,57 @@ def test_who_cannot_be_suspended_is_not(core: Core) -> None:
     shown_ = core.ask(o.ShowJobs("a"))
     assert isinstance(shown_, o.Jobs)
     assert shown_.jobs[0].unsuspendable == "no hook"
+
+
+def resizable(core: Core, *, can_resize: bool = True) -> None:
+    """Job a has its container, and an agent that says what its worker can do."""
+    member = Member(AskKey(1, 0), Worker(1, 1024, 1), "c1", "s1")
+    gang = Gang(JobId("a"), [member], 0.0, GangPhase.HELD)
+    app = Application("a", "a/1", "root.default", "ann", "a", 0, GangRule.INDEPENDENT, 1)
+    app.gangs[gang.job_id] = gang
+    core.register.apps["a"] = app
+    core.register.app_of[gang.job_id] = "a"
+    why = "" if can_resize else "sharded"
+    report = a.WorkerReport("c1", a.WorkerState.RUNNING, can_resize=can_resize, reason=why)
+    hello = a.AgentHello("s1", "s", "1", (), True, (report,))
+    core.nodes["s1"] = NodeSide(hello)
+    core.nodes["s1"].workers["c1"] = report
+
+
+def test_a_resize_is_ordered_and_shown_until_something_comes_of_it() -> None:
+    """G-81: on its own server, where devices are free."""
+    core = Core()
+    core.submit("a")
+    resizable(core)
+    reply = core.ask(o.ResizeJob("a", 2))
+    assert isinstance(reply, o.Jobs)
+    assert (reply.jobs[0].is_resizing, reply.jobs[0].resizing) == (True, "to 2 workers")
+    (order,) = core.resizes.orders()
+    assert (order.container, order.workers) == ("c1", 2)
+    again = core.ask(o.ResizeJob("a", 2))
+    assert again == o.Refused("UNABLE", "a: a has left, or is being resized")
+    core.resizes.book([Answer(order.id, "NODE_STATE", "it is gone")])
+    reply = core.ask(o.ShowJobs("a"))
+    assert isinstance(reply, o.Jobs)
+    assert not reply.jobs[0].is_resizing
+    assert reply.jobs[0].resizing == "not resized: NODE_STATE it is gone"
+
+
+def test_what_cannot_be_resized_says_why(core: Core) -> None:
+    assert core.ask(o.ResizeJob("b", 2)) == o.Refused(
+        "UNKNOWN", "no job or application 'b' of yours"
+    )
+    assert core.ask(o.ResizeJob("a", 2)) == o.Refused(
+        "UNABLE", "a: not all of its workers have an agent"
+    )
+    resizable(core)
+    assert core.ask(o.ResizeJob("a", 2)) == o.Refused("UNABLE", "a: s1 has 0 free GPUs")
+    assert core.ask(o.ResizeJob("a", 1)) == o.Refused("UNABLE", "a: it has 1 GPUs, 1 a worker")
+    resizable(core, can_resize=False)
+    assert core.ask(o.ResizeJob("a", 2)) == o.Refused("UNABLE", "a: sharded")
+    core.ask(o.HoldJobs("a"))
+    assert core.ask(o.ResizeJob("a", 2)) == o.Refused("UNABLE", "a: it is suspending")
+    assert core.resizes.orders() == []
 
 
 def test_without_an_agent_the_reason_names_the_server() -> None:

@@ -152,9 +152,8 @@ final class Resizing {
    */
   boolean lost(String containerId, String how) {
     standing.remove(containerId);
-    boolean isBefore = before.stream().anyMatch(slot -> slot.holds(containerId));
-    boolean isAdded = !isBefore && addedIn(containerId) != null;
-    if (isUnderWay() && (isBefore || isAdded)) {
+    boolean isAdded = !isBefore(containerId) && addedIn(containerId) != null;
+    if (isUnderWay() && (isBefore(containerId) || isAdded)) {
       callOff(containerId + " " + how);
     }
     return isAdded;
@@ -210,14 +209,18 @@ final class Resizing {
     }
     if (which > 0) {
       answer.set("resize", described(which, container));
-    } else if (isUnderWay() && isOne(container) && areAddedThere()) {
+    } else if (isUnderWay() && isBefore(container) && areAddedThere()) {
       answer.set("resize", described(generation, container));
     }
     return answer;
   }
 
   private boolean isOne(String container) {
-    return before.stream().anyMatch(slot -> slot.holds(container)) || addedIn(container) != null;
+    return isBefore(container) || addedIn(container) != null;
+  }
+
+  private boolean isBefore(String container) {
+    return before.stream().anyMatch(slot -> slot.holds(container));
   }
 
   /** The added workers have devices, and wait for the others. */
