@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.live.jobs import Submitted, submit
+from tests.live.ledger import Ledger
 from tests.live.shells import Live, brought_up, wait_until
 from tests.nodemanager_agent.client.sequences import (
     accepted,
@@ -93,10 +94,14 @@ def test_a_job_grows_and_shrinks_and_its_data_are_one_sequence(
         line.world for at, line in enumerate(done) if not at or done[at - 1].world != line.world
     ]
     assert found == [1, 2, 4, 2, 1]
-    said = [line for text in job.logs("stderr") for line in text.splitlines()]
-    assert len([line for line in said if "frozen_s" in line]) == 6, "told by each that stayed"
-    assert len([line for line in said if "is not needed any more" in line]) == 3
-    assert all("is_same" not in line for line in said)
+    wait_until(lambda: len(told(job, "frozen_s")) == 6, "told by each that stayed")
+    assert len(told(job, "is not needed any more")) == 3
+    assert not told(job, "not as it was before")
+
+
+def told(job: Submitted, what: str) -> list[str]:
+    """What its launchers said of something."""
+    return [line for text in job.logs("stderr") for line in text.splitlines() if what in line]
 
 
 def test_what_cannot_be_is_refused_with_the_reason(live: Live, job: Submitted) -> None:
@@ -128,3 +133,4 @@ def test_a_lost_worker_goes_on_from_its_last_checkpoint(
     assert_one_sequence(kept, kept[-1].step + 1)
     attempts = live.get(f"/ws/v1/cluster/apps/{job.app_id}/appattempts")["appAttempts"]
     assert len(attempts["appAttempt"]) == 1
+    Ledger(live, 4).every_decision_can_be_made_again()

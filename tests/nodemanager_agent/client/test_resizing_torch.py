@@ -63,9 +63,9 @@ def test_losses_bit_exact_from_one_worker_to_two_and_back(
 ) -> None:
     """GE-6's mechanism. Where sums are exact, losses are those of one worker throughout; else they would differ in the
     last bits, since an average over two workers adds up in another order."""
-    out, plain, steps = tmp_path / "resized", tmp_path / "plain", 400
+    out, plain, end = tmp_path / "resized", tmp_path / "plain", tmp_path / "end"
     master.workers[1] = ["container_a"]
-    command = [sys.executable, str(PROGRAM), str(out), str(steps)]
+    command = [sys.executable, str(PROGRAM), str(out), "100000", str(end)]
     with Job(command, tmp_path, PACE, "a", container(master, tmp_path)) as first:
         first.start()
         until(lambda: master.can_resize.get("container_a") == (True, "it does not run yet"))
@@ -83,15 +83,17 @@ def test_losses_bit_exact_from_one_worker_to_two_and_back(
             master.resize(3, ["container_a"])
             assert second.wait() == 0, second.text()
             until(lambda: sizes(out)[-1] == 1)
-            assert len(tree(first)) == 1, "one command, and nothing left of the others"
+            until(lambda: len(tree(first)) == 1)  # one command, and nothing left of the others
+        end.touch()
         assert first.wait() == 0, first.text()
     for job in (first, second):
         checks = [each for each in job.agent.said("continuity") if each["after"] == "resize"]
         assert all(each["is_same"] for each in checks), checks
         assert checks
+    steps = max(losses(out)) + 1
     assert_one_sequence(lines_of(out), steps)
     assert sorted(set(sizes(out))) == [1, 2]
-    with Job([*command[:2], str(plain), str(steps)], tmp_path, {}, "p") as job:
+    with Job([sys.executable, str(PROGRAM), str(plain), str(steps)], tmp_path, {}, "p") as job:
         job.start()
         assert job.wait() == 0
     assert losses(out) == losses(plain)
