@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
@@ -101,7 +102,11 @@ def _move(case: Case) -> dict[str, float]:
                 source.command("start", **_GRANT)
                 while source.minibatch_s == 0:
                     source.run_for(1.0)
-                other.command("warm", **_GRANT)
+                with ThreadPoolExecutor(1) as pool:
+                    warm = pool.submit(other.command, "warm", **_GRANT)
+                    while not warm.done():  # a launcher hangs up on who does not read
+                        source.run_for(0.5)
+                    warm.result()
                 return _measured(source, other, state)
         finally:
             shutil.rmtree(state, ignore_errors=True)
