@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -57,36 +58,44 @@ def until(what: object, limit_s: float = 60.0) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.slow  # seven starts of torch
-def test_losses_bit_exact_from_one_worker_to_two_and_back(
+@pytest.mark.slow  # a dozen starts of torch
+def test_losses_bit_exact_from_one_worker_to_two_and_back_twice(
     master: FakeMaster, tmp_path: Path
 ) -> None:
-    """GE-6's mechanism. Where sums are exact, losses are those of one worker throughout; else they would differ in the
-    last bits, since an average over two workers adds up in another order."""
+    """GE-6's mechanism, and case G01: who joins after an orderly leave gets the state, and nobody waits for ever.
+
+    Where sums are exact, losses are those of one worker throughout; else they would differ in the last bits, since an
+    average over two workers adds up in another order.
+    """
     out, plain, end = tmp_path / "resized", tmp_path / "plain", tmp_path / "end"
     master.workers[1] = ["container_a"]
     command = [sys.executable, str(PROGRAM), str(out), "100000", str(end)]
+    jobs: list[Job] = []
     with Job(command, tmp_path, PACE, "a", container(master, tmp_path)) as first:
+        jobs.append(first)
         first.start()
         until(lambda: master.can_resize.get("container_a") == (True, "it does not run yet"))
-        master.resize(2, ["container_a", "container_b"])
-        extra = added(master, tmp_path, 2, 1, 2)
-        with Job(command, tmp_path, PACE, "b", extra) as second:
-            key = second.agent.send("start", **GRANT | {"environment": PACE})
-            answer = second.agent.answer(key)
-            assert answer["figures"]["frozen_s"] > 0
-            until(lambda: "is one of 2 workers" in first.text())
-            assert suspend(first, second)[0]["figures"]["freed_mib"] >= 0, "as any other gang"
-            for each in (first, second):
-                each.agent.send("resume", **GRANT)
-            until(lambda: sizes(out).count(2) > 20)
-            master.resize(3, ["container_a"])
-            assert second.wait() == 0, second.text()
-            until(lambda: sizes(out)[-1] == 1)
-            until(lambda: len(tree(first)) == 1)  # one command, and nothing left of the others
+        for grown, name in ((2, "b"), (4, "c")):
+            before = sizes(out).count(2)
+            master.resize(grown, ["container_a", f"container_{name}"])
+            extra = added(master, tmp_path, grown, 1, 2)
+            with Job(command, tmp_path, PACE, name, extra) as second:
+                jobs.append(second)
+                key = second.agent.send("start", **GRANT | {"environment": PACE})
+                answer = second.agent.answer(key)
+                assert answer["figures"]["frozen_s"] > 0
+                until(lambda: "is one of 2 workers" in first.text())
+                assert suspend(first, second)[0]["figures"]["freed_mib"] >= 0, "as any other gang"
+                for each in (first, second):
+                    each.agent.send("resume", **GRANT)
+                until(partial(has_done, out, before + 20))
+                master.resize(grown + 1, ["container_a"])
+                assert second.wait() == 0, second.text()
+                until(lambda: sizes(out)[-1] == 1)
+                until(lambda: len(tree(first)) == 1)  # one command, and nothing left of the others
         end.touch()
         assert first.wait() == 0, first.text()
-    for job in (first, second):
+    for job in jobs:
         checks = [each for each in job.agent.said("continuity") if each["after"] == "resize"]
         assert all(each["is_same"] for each in checks), checks
         assert checks
@@ -98,6 +107,11 @@ def test_losses_bit_exact_from_one_worker_to_two_and_back(
         assert job.wait() == 0
     assert losses(out) == losses(plain)
     assert not list(Path("/dev/shm").glob(f"resized-{os.getpid()}-*"))
+
+
+def has_done(out: Path, count: int) -> bool:
+    """Whether two workers have written more lines than that."""
+    return sizes(out).count(2) > count
 
 
 @pytest.mark.slow  # seven starts of torch

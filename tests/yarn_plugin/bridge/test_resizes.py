@@ -131,6 +131,17 @@ def test_the_surplus_ends_and_the_gang_is_what_is_left() -> None:
     assert scene.cluster.ends("c3") == [JobFinished(2.0, JOB)]
 
 
+def test_what_a_shrink_gave_up_the_next_growth_uses() -> None:
+    """Case G03: where a worker left in good order another may come, and the gang is at its full size again."""
+    scene = Scene()
+    scene.grow(2)
+    scene.desk.begin(JOB, 1, 2.0)
+    assert scene.cluster.ends("c2", RELEASED) == []
+    assert list(scene.desk.due(2.0)) == [GangResized(2.0, JOB, (0,))]
+    assert scene.grow(2) == [GangResized(1.0, JOB, (0,), (JobId(f"{APP}#3"),))]
+    assert scene.containers() == ["c1", "c3"]
+
+
 def test_what_its_master_calls_off_leaves_the_gang_as_it_was() -> None:
     scene = Scene()
     scene.desk.begin(JOB, 2, 0.0)
