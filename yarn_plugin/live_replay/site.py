@@ -64,10 +64,10 @@ def of_conf_dir(conf_dir: Path) -> Site:
         InputError: the folder cannot be used.
         RmUnreachableError: no ResourceManager answers.
     """
-    program, environment = runner(conf_dir, None)
     site = SiteConfiguration.load(conf_dir, os.environ)
     with HttpSession() as session:
         web = _active(session, list(addresses(site)))
+        program, environment = runner(conf_dir, None)
         return _asked(session, web, tuple(program), environment)
 
 

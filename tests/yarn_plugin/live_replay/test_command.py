@@ -43,7 +43,7 @@ def conf(folder: Path, **values: str) -> Path:
         (["--conf-dir", "conf"], "--arm"),
         (["--conf-dir", "conf", "--arm", "gandiva", "--gpus", "4"], "--gpus"),
         (["--conf-dir", "conf", "--arm", "gandiva", "--quantum-ms", "4000"], "--quantum-ms"),
-        (["--conf-dir", "/nowhere", "--arm", "gandiva"], "yarn-site.xml"),
+        (["--conf-dir", "/nowhere", "--arm", "gandiva"], "/nowhere: found no such folder"),
     ],
 )
 def test_bad_input_names_the_option(
