@@ -183,6 +183,8 @@ class Moves:
             if not root.is_dir():
                 root.mkdir(parents=True)
                 root.chmod(0o1777)
+            if root.stat().st_uid not in (0, self._uid):
+                return Undone("FOLDER", f"{root} belongs to user {root.stat().st_uid}")
             free_mib = shutil.disk_usage(root).free // MIB
             needed_mib = round((worker.progress.memory_mib or 0) * MARGIN)
             if needed_mib > free_mib:

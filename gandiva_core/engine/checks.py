@@ -9,7 +9,6 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from gandiva_core.engine.ledger import shares_of
 from gandiva_core.engine.state import JobState, QueueState, State
 from gandiva_core.engine.transitions import Stimulus, is_allowed
 from gandiva_core.messages.decisions import (
@@ -22,6 +21,7 @@ from gandiva_core.messages.decisions import (
     WakeAt,
 )
 from gandiva_core.model.job import JobPhase
+from gandiva_core.model.placement import shares_of
 from gandiva_core.model.units import JobId, ServerId
 
 

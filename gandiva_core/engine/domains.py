@@ -66,9 +66,8 @@ class Domains:
             at = frontier.pop()
             for job_id in servers[at].residents:
                 shares = jobs[job_id].shares
-                if (
-                    len(shares) > 1 and at in shares
-                ):  # who is only on his way here does not join it yet
+                # Who is only on his way here does not join it yet.
+                if len(shares) > 1 and at in shares:
                     new = shares.keys() - reached
                     reached |= new
                     frontier += new

@@ -14,7 +14,7 @@ from typing import Any
 from gandiva_core.engine.ledger import Ledger
 from gandiva_core.engine.lifecycle import Lifecycle
 from gandiva_core.engine.resizing import may_resize, resize
-from gandiva_core.engine.state import JobState
+from gandiva_core.engine.state import JobState, Moving
 from gandiva_core.engine.transitions import Stimulus, is_allowed
 from gandiva_core.messages import events as e
 from gandiva_core.messages.decisions import Wait
@@ -251,42 +251,41 @@ class Facts:
 
     # ------------------------------------------------------------------ moves
 
-    def _moving(self, event: e.MoveCommitted | e.GangMoved | e.MoveFailed) -> JobState | None:
+    def _moving(
+        self, event: e.MoveCommitted | e.GangMoved | e.MoveFailed
+    ) -> tuple[JobState, Moving] | None:
+        """The job and its move; None where the event is about another one."""
         job = self._state.jobs.get(event.job_id)
-        if job is not None and job.move is not None and job.move.move_id == event.move_id:
-            return job
-        self._ignore()
-        return None
+        if job is None or job.move is None or job.move.move_id != event.move_id:
+            return None
+        return job, job.move
 
     def _move_committed(self, event: e.MoveCommitted) -> bool:
-        job = self._moving(event)
-        if job is None or job.move is None:
-            return False
-        if job.move.is_committed:
+        found = self._moving(event)
+        if found is None or found[1].is_committed:
             return self._ignore()
+        job, move = found
         self._lifecycle.commit_move(job)
-        move = job.move
         self._effects.append(
             CarryOver(self._state.number, move.move_id, event.job_id, move.servers, move.bindings)
         )
         return True
 
     def _gang_moved(self, event: e.GangMoved) -> bool:
-        job = self._moving(event)
-        if job is None or job.move is None:
-            return False
-        if not job.move.is_committed:
+        found = self._moving(event)
+        if found is None or not found[1].is_committed:
             return self._ignore()
-        self._stop_holders(job.move.bindings, event.at_s)
+        job, move = found
+        self._stop_holders(move.bindings, event.at_s)
         self._close_move(job, is_done=True)
         self._lifecycle.arrive(job)
         return True
 
     def _move_failed(self, event: e.MoveFailed) -> bool:
-        job = self._moving(event)
-        if job is None:
-            return False
-        self._stay(job)
+        found = self._moving(event)
+        if found is None:
+            return self._ignore()
+        self._stay(found[0])
         return True
 
     def _stay(self, job: JobState) -> None:

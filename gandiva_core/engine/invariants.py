@@ -15,11 +15,12 @@ from collections import defaultdict
 
 from gandiva_core.engine.alike import Alike
 from gandiva_core.engine.domains import Domains
-from gandiva_core.engine.ledger import Ledger, is_over_height, shares_of
+from gandiva_core.engine.ledger import Ledger, is_over_height
 from gandiva_core.engine.queue_books import device_users, is_over_limit
 from gandiva_core.engine.state import JobState, QueueState, ServerState, State
 from gandiva_core.model.errors import InvariantError
 from gandiva_core.model.job import DEVICE_PHASES, RESIDENT_PHASES, JobPhase
+from gandiva_core.model.placement import shares_of
 from gandiva_core.model.units import JobId
 
 _COMPUTING = frozenset({JobPhase.RUNNING, JobPhase.SUSPENDING, JobPhase.MIGRATING})

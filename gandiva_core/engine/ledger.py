@@ -19,20 +19,12 @@ from gandiva_core.engine.state import JobState, Moving, QueueState, ServerState,
 from gandiva_core.engine.undo import UndoLog
 from gandiva_core.model.cluster import QueueLimit, Server
 from gandiva_core.model.errors import InvariantError
-from gandiva_core.model.job import JobSpec, Worker
-from gandiva_core.model.placement import Binding
+from gandiva_core.model.job import JobSpec
+from gandiva_core.model.placement import Binding, shares_of
 from gandiva_core.model.units import JobId, QueueName, ServerId
 
 ENDED_KEPT = 65_536
 """How many ended jobs are remembered, so that a late second JobSubmitted revives none of them."""
-
-
-def shares_of(workers: Iterable[Worker], servers: Iterable[ServerId]) -> dict[ServerId, int]:
-    """GPUs on each server of a gang, in order of the first rank there (G-1)."""
-    shares: dict[ServerId, int] = {}
-    for worker, server_id in zip(workers, servers, strict=True):
-        shares[server_id] = shares.get(server_id, 0) + worker.gpus
-    return shares
 
 
 class Ledger:
@@ -77,6 +69,11 @@ class Ledger:
         self.touched_queues.clear()
 
     # ------------------------------------------------------------------ jobs known and jobs waiting
+
+    def keep(self, job: JobState) -> None:
+        """A job is about to change: as it is now can be had back, and it is looked at after the event."""
+        self.undo.note(job.put_back, job.keep())
+        self.touched_jobs[job.spec.job_id] = None
 
     def add_job(self, job: JobState) -> None:
         """Make a submitted job known."""
@@ -188,7 +185,7 @@ class Ledger:
 
         Its queue runs it once, wherever it computes, so a queue's use does not change.
         """
-        self._keep(job)
+        self.keep(job)
         job.move = move
         self._enter(job, move.servers, move.shares)
         for binding in move.bindings:
@@ -197,7 +194,7 @@ class Ledger:
     def release(self, job: JobState) -> None:
         """The gang does not go there."""
         move = _of_move(job)
-        self._keep(job)
+        self.keep(job)
         job.move = None
         for binding in move.bindings:
             self._set_claims(binding, job.spec.job_id, None)
@@ -213,6 +210,12 @@ class Ledger:
         self.excuse(job)
         job.bindings = move.bindings
         self.seize(job)
+
+    def commit_move(self, job: JobState) -> None:
+        """The containers of a move exist."""
+        move = _of_move(job)
+        self.keep(job)
+        job.move = msgspec.structs.replace(move, is_committed=True)
 
     def _set_claims(self, binding: Binding, before: JobId | None, after: JobId | None) -> None:
         claims = self._touch(binding).claims
@@ -351,18 +354,14 @@ class Ledger:
 
     def learn(self, job: JobState, unsuspendable: str, fixed: str) -> None:
         """A job turns out to be one that cannot be suspended, or moved, or can after all."""
-        self._keep(job)
+        self.keep(job)
         job.unsuspendable, job.fixed = unsuspendable, fixed
         self.recount_queues()
 
     def hold(self, job: JobState, *, is_held: bool) -> None:
         """Its owner takes it out of the running, or lets it back in."""
-        self._keep(job)
+        self.keep(job)
         job.is_held = is_held
-
-    def _keep(self, job: JobState) -> None:
-        self.undo.note(job.put_back, job.keep())
-        self.touched_jobs[job.spec.job_id] = None
 
     def recount_queues(self) -> None:
         """Queue use from scratch, after a fact changed what counts where."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from gandiva_core.engine.ledger import Ledger
 from gandiva_core.engine.state import JobState, Moving
 from gandiva_core.engine.transitions import Stimulus, follow
@@ -116,9 +114,7 @@ class Lifecycle:
 
     def commit_move(self, job: JobState) -> None:
         """Its new containers are there."""
-        assert job.move is not None
-        self._ledger.undo.note(job.put_back, job.keep())
-        job.move = msgspec.structs.replace(job.move, is_committed=True)
+        self._ledger.commit_move(job)
 
     def reshape(
         self,
@@ -128,7 +124,7 @@ class Lifecycle:
         bindings: tuple[Binding, ...],
     ) -> None:
         """It runs on with other workers, on devices that it holds or that are free."""
-        self._note(job)
+        self._ledger.keep(job)
         self._ledger.let_go(job)
         self._ledger.vacate(job)
         self._ledger.redefine(job, spec)
@@ -139,12 +135,8 @@ class Lifecycle:
 
     def redefine(self, job: JobState, spec: JobSpec) -> None:
         """It waits for something else."""
-        self._note(job)
+        self._ledger.keep(job)
         self._ledger.redefine(job, spec)
-
-    def _note(self, job: JobState) -> None:
-        self._ledger.undo.note(job.put_back, job.keep())
-        self._ledger.touched_jobs[job.spec.job_id] = None
 
     def break_gang(self, job: JobState, reason: Wait) -> None:
         """The gang lost a worker: everything it has on any server is free, and it waits at its old place (G-13)."""
@@ -172,8 +164,7 @@ class Lifecycle:
 
     def _move(self, job: JobState, stimulus: Stimulus) -> None:
         phase = follow(job.phase, stimulus, job.spec.job_id)
-        self._ledger.undo.note(job.put_back, job.keep())
-        self._ledger.touched_jobs[job.spec.job_id] = None
+        self._ledger.keep(job)
         job.phase = phase
 
     def _start_waiting(self, job: JobState) -> None:

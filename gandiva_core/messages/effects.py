@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import msgspec
 
 from gandiva_core.messages.decisions import Run
@@ -85,9 +87,6 @@ Effect = CommitGang | ReleaseGang | SwitchResidents | OpenMove | CarryOver | Clo
 ContainerEffect = CommitGang | ReleaseGang | OpenMove | CloseMove
 WorldEffect = SwitchResidents | StartTimer | ReleaseGang | CarryOver | CloseMove
 
-FOR_CONTAINERS: frozenset[type] = frozenset({CommitGang, ReleaseGang, OpenMove, CloseMove})
-"""Who owns containers hears these; a release, and the end of a move, concern both sides."""
-
-FOR_WORLD: frozenset[type] = frozenset(
-    {SwitchResidents, StartTimer, ReleaseGang, CarryOver, CloseMove}
-)
+FOR_CONTAINERS: frozenset[type] = frozenset(get_args(ContainerEffect))
+FOR_WORLD: frozenset[type] = frozenset(get_args(WorldEffect))
+"""Who hears what: a release, and the end of a move, concern both sides."""

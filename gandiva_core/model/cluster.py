@@ -57,8 +57,13 @@ class Server(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 SLICING = "slicing"
-MIGRATION = "migration"
 """The mechanism that stops and starts residents; in `QueueLimit.mechanisms_off` it spares a queue's jobs from it."""
+
+MIGRATION = "migration"
+"""The mechanism that moves them."""
+
+MECHANISMS = (SLICING, "packing", MIGRATION, "growshrink")
+"""What a queue can switch: ``yarn.scheduler.capacity.<queue>.gandiva.<mechanism>``."""
 
 
 class QueueLimit(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -8,6 +8,7 @@ from enum import IntEnum
 import msgspec
 
 from gandiva_core.model.cluster import Server, Topology
+from gandiva_core.model.job import Worker
 from gandiva_core.model.units import ServerId
 
 
@@ -26,6 +27,19 @@ class Binding(msgspec.Struct, frozen=True, array_like=True):
 
     server_id: ServerId
     gpus: tuple[int, ...]
+
+
+def shares_of(workers: Iterable[Worker], servers: Iterable[ServerId]) -> dict[ServerId, int]:
+    """GPUs on each server of a gang, in order of the first rank there (G-1).
+
+    Args:
+        workers: in rank order.
+        servers: one a worker.
+    """
+    shares: dict[ServerId, int] = {}
+    for worker, server_id in zip(workers, servers, strict=True):
+        shares[server_id] = shares.get(server_id, 0) + worker.gpus
+    return shares
 
 
 def level_within(topology: Topology, gpus: Iterable[int]) -> LocalityLevel:

@@ -7,6 +7,7 @@ import msgspec
 from gandiva_core.config.settings import Settings
 from gandiva_core.messages.events import Event, ResidentsSwitched
 from gandiva_core.messages.policy import Decisions, Policy, Switches
+from gandiva_core.model.cluster import MIGRATION, SLICING
 from gandiva_core.model.errors import InputError
 from gandiva_core.model.view import ClusterView
 from gandiva_core.policies.guarantees import Guarantees
@@ -14,7 +15,7 @@ from gandiva_core.policies.migration import EMPTIED, MOVES, Migration
 from gandiva_core.policies.reactive import Reactive
 from gandiva_core.policies.timeslice import SLICE, TimeSlice
 
-MECHANISMS = ("slicing", "migration")
+MECHANISMS = (SLICING, MIGRATION)
 """What can be switched; each is on unless switched off (G-0)."""
 
 
@@ -67,7 +68,7 @@ def create(settings: Settings, switches: Switches) -> Policy:
         if name not in MECHANISMS:
             raise InputError("gandiva", f"mechanism '{name}'", "one of " + ", ".join(MECHANISMS))
     mechanisms = tuple(name for name in MECHANISMS if switches.get(name, True))
-    can_slice = "slicing" in mechanisms
+    can_slice = SLICING in mechanisms
     return Gandiva(
         guarantees=Guarantees(settings.quantum_s) if can_slice else None,
         reactive=Reactive.of(settings, can_slice=can_slice),
@@ -77,7 +78,7 @@ def create(settings: Settings, switches: Switches) -> Policy:
             pause_s=settings.quantum_s / 4,
             pause_max_s=10.0 * settings.quantum_s,
         )
-        if "migration" in mechanisms
+        if MIGRATION in mechanisms
         else None,
         mechanisms=mechanisms,
     )

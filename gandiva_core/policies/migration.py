@@ -33,7 +33,7 @@ from gandiva_core.messages.events import (
 )
 from gandiva_core.messages.policy import Decisions
 from gandiva_core.model.job import JobPhase
-from gandiva_core.model.placement import Binding
+from gandiva_core.model.placement import Binding, shares_of
 from gandiva_core.model.units import JobId, ServerId
 from gandiva_core.model.view import ClusterView, JobView
 from gandiva_core.policies.cascade import Step, elsewhere
@@ -155,12 +155,9 @@ def _seats(
     view: ClusterView, job: JobView, servers: Sequence[ServerId], *, can_stop: bool
 ) -> tuple[tuple[Binding, ...], list[JobId]] | None:
     """Devices on each server, and who has to stop for them; None where there are too few."""
-    shares: dict[ServerId, int] = {}
-    for worker, server_id in zip(job.spec.workers, servers, strict=True):
-        shares[server_id] = shares.get(server_id, 0) + worker.gpus
     bindings: list[Binding] = []
     victims: list[JobId] = []
-    for server_id, count in shares.items():
+    for server_id, count in shares_of(job.spec.workers, servers).items():
         server = view.servers[server_id]
         free = free_mask(server.holders, server.claims) & ((1 << server.server.gpus) - 1)
         for other in _stoppable(view, job, server_id) if can_stop else ():

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from gandiva_core.engine.ledger import shares_of
 from gandiva_core.messages import events as e
 from gandiva_core.messages.decisions import Run
 from gandiva_core.messages.effects import Effect, ReleaseGang, SwitchResidents
 from gandiva_core.messages.policy import Outcome
 from gandiva_core.model.cluster import Server, Topology
 from gandiva_core.model.job import JobSpec
-from gandiva_core.model.placement import Binding
+from gandiva_core.model.placement import Binding, shares_of
 from gandiva_core.model.units import JobId, ServerId
 
 

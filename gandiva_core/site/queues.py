@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from gandiva_core.model.cluster import MECHANISMS
 from gandiva_core.model.errors import InputError
 from gandiva_core.site.capacities import FULL, NONE, Capacity, parse_capacity
 from gandiva_core.site.configuration import SiteConfiguration
@@ -20,8 +21,6 @@ QUEUE_DEPTH_MAX = 50
 
 _LABELS = ".accessible-node-labels"
 _FAIR = {"fair", "FairOrderingPolicy"}
-MECHANISMS = ("slicing", "packing", "migration", "growshrink")
-"""What a queue can switch: ``yarn.scheduler.capacity.<queue>.gandiva.<mechanism>``."""
 _TELLING_SUFFIXES = (".capacity", ".maximum-capacity", ".state", ".queues")
 
 

@@ -7,9 +7,10 @@ from difflib import get_close_matches
 
 import msgspec
 
+from gandiva_core.model.cluster import MECHANISMS
 from gandiva_core.site.configuration import SiteConfiguration
 from gandiva_core.site.findings import Finding, Severity
-from gandiva_core.site.queues import MECHANISMS, PREFIX, QueueTree
+from gandiva_core.site.queues import PREFIX, QueueTree
 
 MARK = ".gandiva."
 GROWING = ("auto-create-child-queue.enabled", "auto-queue-creation-v2.enabled", "reservable")

@@ -60,8 +60,10 @@ def resume(worker: Worker, order: Message) -> Steps:
     worker.state = "waiting"  # as before its first start
     try:
         steps = _started(worker, granted, folder.path)
-        figures: Figures = yield from _while_it_lives(worker, steps, began_s + _RESTART_S)
-    except Exception:
+        figures: Figures = yield from orders.watched(steps, _lives(worker, began_s + _RESTART_S))
+    except (
+        Exception
+    ):  # whatever failed: the state stays in its folder, and who ordered it hears why
         worker.state = "suspending"
         yield from _put_away(worker, folder)
         worker.state = "suspended"
@@ -75,18 +77,14 @@ def _started(worker: Worker, order: Message, folder: str) -> Steps:
     return (yield from orders.restore(worker, {**order, "folder": folder, "after": "suspend"}))
 
 
-def _while_it_lives(worker: Worker, steps: Steps, ends_s: float) -> Steps:
-    while True:
-        try:
-            wait_s = next(steps)
-        except StopIteration as ended:
-            figures: Figures = ended.value
-            return figures
+def _lives(worker: Worker, ends_s: float) -> Callable[[], None]:
+    def check() -> None:
         if worker.exit_code is not None:
             raise Failed("NOT_STARTED", "the command ended with {}".format(worker.exit_code))
         if time.monotonic() > ends_s:
             raise Failed("NOT_STARTED", "it did not come to its first mini-batch in time")
-        yield wait_s
+
+    return check
 
 
 def _put_away(worker: Worker, folder: RamFolder) -> Iterator[float]:

@@ -7,6 +7,7 @@ place, proves that it stands where the source stood, and does one mini-batch bef
 
 import os
 import time
+from contextlib import suppress
 from typing import Any, Dict, List, Optional
 
 from nodemanager_agent.client.continuity import Fingerprint
@@ -44,11 +45,12 @@ class Moves:
             ``save_s`` and ``save_cpu_s``, by the clock and of the processor, and ``saved_mib``.
 
         Raises:
-            Refusal: NOT_MOVABLE, NO_SPACE.
+            Refusal: NOT_MOVABLE, NO_SPACE, FOLDER.
         """
         limits = self._framework.limits()
         if not limits.can_move:
             raise Refusal("NOT_MOVABLE", limits.reason)
+        _make(str(order["folder"]))
         began_s, at_s, used_s = time.perf_counter(), time.time(), time.thread_time()
         size = self._replica.write(str(order["folder"]), self._rank.minibatches, at_s)
         return {
@@ -93,9 +95,7 @@ class Moves:
             self._figures = {"warm_s": warm_s, **self._restore(message)}
         except Refusal as refusal:
             self._rank.refuse(message, refusal)
-        except (
-            Exception
-        ) as error:  # the script's own `load_state_dict`: the source runs on, and this waits
+        except Exception as error:  # of the script's own `load_state_dict`: the source is the job
             text = "{}: {}".format(type(error).__name__, error)
             self._rank.refuse(message, Refusal("FAILED", text))
         else:
@@ -104,6 +104,7 @@ class Moves:
 
     def _restore(self, message: Message) -> Figures:
         began_s, at_s, used_s = time.perf_counter(), time.time(), time.thread_time()
+        _check_owner(str(message["folder"]))
         found = self._replica.find(str(message["folder"]))
         verified_s = time.perf_counter()
         self._replica.put(self._replica.read(found))
@@ -130,6 +131,22 @@ class Moves:
         if not self._rank.prove(after, before, now):
             differences = ", ".join(before.differences(now))
             raise Refusal("CONTINUITY", "not as at the source: {}".format(differences))
+
+
+def _make(folder: str) -> None:
+    """A folder for nobody else; its name can be foreseen, so another user's may be there already."""
+    with suppress(OSError):  # whoever writes into it says so
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    _check_owner(folder)
+
+
+def _check_owner(folder: str) -> None:
+    try:
+        owner = os.lstat(folder).st_uid
+    except OSError:
+        return  # nothing there, as whoever reads it says
+    if owner != os.geteuid():
+        raise Refusal("FOLDER", "{} belongs to user {}".format(folder, owner))
 
 
 def _age_s() -> float:

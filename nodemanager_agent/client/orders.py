@@ -9,7 +9,7 @@ from nodemanager_agent.client import rendezvous
 from nodemanager_agent.client.child import say
 from nodemanager_agent.client.ranks import Message
 from nodemanager_agent.client.wire import LAUNCHER_SOCKET
-from nodemanager_agent.client.worker import Failed, Steps, Worker
+from nodemanager_agent.client.worker import Failed, Figures, Steps, Worker
 
 _POLL_S = 0.02
 _STOP_S = 10.0
@@ -256,6 +256,18 @@ def until(is_so: Callable[[], bool], ends_s: float) -> Generator[float, None, bo
             return False
         yield 0.002
     return True
+
+
+def watched(steps: Steps, check: Callable[[], None]) -> Steps:
+    """Go on while `check` raises nothing; it is asked after each step but the last."""
+    while True:
+        try:
+            wait_s = next(steps)
+        except StopIteration as ended:
+            figures: Figures = ended.value
+            return figures
+        check()
+        yield wait_s
 
 
 def limit_s(worker: Worker) -> float:

@@ -243,8 +243,8 @@ class Rank:
         with self._signals:
             try:
                 is_held = self._stand_still(order, began_s)
-            except Exception:
-                self._bring_back()  # whatever failed: a job without its state would not go on
+            except Exception:  # whatever failed: a job without its state would not go on
+                self._bring_back()
                 raise
         if is_held and self._ring:
             self._ring.gap()

@@ -38,8 +38,8 @@ def resize(worker: Worker, order: Message) -> Steps:
         yield from _alive(worker, orders.save(worker, {"folder": folder}), master)
         yield from _all_come(worker, SAVED, master)
         if not is_surplus:
-            asked = {**worker.granted, "folder": folder, "after": "resize", "holds": True}
-            figures = yield from _alive(worker, orders.restore(successor, asked), master)
+            steps = orders.restore(successor, _handed_over(worker.granted, folder))
+            figures = yield from _alive(worker, steps, master)
         waits_s = time.monotonic()
         yield from _all_come(worker, RESTORED, master)
     except Exception as error:  # of any kind: the present generation goes on
@@ -72,8 +72,8 @@ def start(worker: Worker, order: Message) -> Steps:
         yield from _alive(worker, orders.warm(worker, order), master)
         yield from _all_come(worker, WARM, master)
         yield from _all_come(worker, SAVED, master)
-        asked = {**order, "folder": folder, "after": "resize", "holds": True}
-        figures = yield from _alive(worker, orders.restore(worker, asked), master)
+        steps = orders.restore(worker, _handed_over(order, folder))
+        figures = yield from _alive(worker, steps, master)
         waits_s = time.monotonic()
         yield from _all_come(worker, RESTORED, master)
     except Exception as error:  # of any kind: the others go on without it
@@ -115,6 +115,11 @@ def _warm_up(worker: Worker, successor: Worker, order: Message) -> Steps:
     return orders.warm(successor, {**worker.granted, "environment": named})
 
 
+def _handed_over(granted: Message, folder: str) -> Message:
+    """An order to load the state, do one mini-batch, and stand still until all have."""
+    return {**granted, "folder": folder, "after": "resize", "holds": True}
+
+
 def _generation(order: Message) -> Dict[str, str]:
     size = str(order["world_size"])
     return {
@@ -131,14 +136,7 @@ def _tell_environment(order: Message) -> None:
 
 def _alive(worker: Worker, steps: Steps, master: MasterLine) -> Steps:
     """Go on while nobody has called it off and no process has ended."""
-    while True:
-        try:
-            wait_s = next(steps)
-        except StopIteration as ended:
-            figures: Figures = ended.value
-            return figures
-        _check(worker, master)
-        yield wait_s
+    return orders.watched(steps, lambda: _check(worker, master))
 
 
 def _all_come(worker: Worker, stage: int, master: MasterLine) -> Steps:

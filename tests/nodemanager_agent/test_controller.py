@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -354,6 +355,10 @@ def test_a_move_without_room_or_to_a_foreign_folder_never_stops_the_source(tmp_p
     for folder in ("/etc/m", str(tmp_path / "ram" / ".." / "m"), "m"):
         mind.command(lambda e, m, folder=folder: a.SaveState(e, m, 1, A, folder))
         assert mind.answered().code == "FOLDER"
+    if os.geteuid() == 0:  # nobody else can make such a folder
+        os.chown(tmp_path / "ram", 54321, -1)
+        mind.command(lambda e, m: a.SaveState(e, m, 1, A, str(tmp_path / "ram" / "m")))
+        assert mind.answered().detail == f"{tmp_path / 'ram'} belongs to user 54321"
     assert mind.state(A) == "running"
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from gandiva_core.model.cluster import MECHANISMS
 from gandiva_core.site.configuration import SiteConfiguration
-from gandiva_core.site.queues import MECHANISMS, PREFIX, read_queues
+from gandiva_core.site.queues import PREFIX, read_queues
 from gandiva_core.site.switches import check_switches, read_switches, switch_key
 
 Load = Callable[[dict[str, str | dict[str, str]]], SiteConfiguration]

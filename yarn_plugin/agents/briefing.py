@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from gandiva_core.messages.agents import Expect, Expected, RotationTable, Welcome
 from gandiva_core.model.units import JobId
+from yarn_plugin.agents.commands import Commands
 from yarn_plugin.agents.lessons import Lessons
 from yarn_plugin.agents.nodes import NodeSide
 from yarn_plugin.agents.orders import JobOrder
-from yarn_plugin.agents.server import Agents
 from yarn_plugin.agents.table import Resident, rotation
 from yarn_plugin.bridge.gangs import Application, Gang
 from yarn_plugin.bridge.register import Register
@@ -38,30 +38,20 @@ class Briefing:
     """Tells agents.
 
     Args:
-        agents: where messages go to.
+        commands: to agents.
         register: whose container is whose.
-        nodes: what is known of agents, by node.
         lessons: what jobs can do.
         quantum_s: Q.
-        epoch: of this core.
     """
 
     def __init__(
-        self,
-        agents: Agents,
-        register: Register,
-        nodes: Mapping[str, NodeSide],
-        lessons: Lessons,
-        *,
-        quantum_s: float,
-        epoch: int,
+        self, commands: Commands, register: Register, lessons: Lessons, quantum_s: float
     ) -> None:
-        self._agents = agents
+        self._commands = commands
+        self._nodes = commands.nodes
         self._register = register
-        self._nodes = nodes
         self._lessons = lessons
         self._quantum_s = quantum_s
-        self._epoch = epoch
         self._shown_at_s = 0.0
 
     # ------------------------------------------------------------------ the core is there
@@ -84,7 +74,8 @@ class Briefing:
 
     def _greet(self, node: str) -> None:
         silent_s = SILENT_QUANTA * self._quantum_s
-        self._agents.send(node, Welcome(self._epoch, REPORT_S, self._quantum_s, silent_s))
+        epoch = self._commands.epoch
+        self._commands.greet(node, Welcome(epoch, REPORT_S, self._quantum_s, silent_s))
 
     # ------------------------------------------------------------------ whose workers a node has
 
@@ -125,7 +116,7 @@ class Briefing:
         expected = (*side.expected.values(), *side.coming.values())
         if expected != side.told:
             side.told = expected
-            self._agents.send(node, Expect(self._epoch, side.next_id(), expected))
+            self._commands.tell(node, Expect, expected)
 
     # ------------------------------------------------------------------ who runs while the core is away
 
@@ -136,10 +127,9 @@ class Briefing:
             node: one whose agent is known.
             placed: the last start of each job that runs.
         """
-        side = self._nodes[node]
-        devices = [device.index for device in side.devices if device.healthy]
+        devices = [device.index for device in self._nodes[node].devices if device.healthy]
         table = rotation(list(self._residents(node, placed)), devices)
-        self._agents.send(node, RotationTable(self._epoch, side.next_id(), table))
+        self._commands.tell(node, RotationTable, table)
 
     def _residents(self, node: str, placed: Mapping[JobId, JobOrder]) -> Iterator[Resident]:
         job_of = self._register.job_of

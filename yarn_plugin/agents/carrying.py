@@ -18,9 +18,8 @@ from gandiva_core.messages.effects import CarryOver, CloseMove
 from gandiva_core.messages.events import Event, GangBroken, GangMoved, MoveFailed
 from gandiva_core.model.units import JobId
 from yarn_plugin.agents.briefing import Briefing, expected_of
-from yarn_plugin.agents.nodes import NodeSide
+from yarn_plugin.agents.commands import Commands
 from yarn_plugin.agents.orders import JobOrder, on_devices, start_order
-from yarn_plugin.agents.server import Agents
 from yarn_plugin.bridge.gangs import Gang, Member
 from yarn_plugin.bridge.register import Register
 
@@ -83,30 +82,24 @@ class Carrying:
     """Carries moves out through agents.
 
     Args:
-        agents: where messages go to.
+        commands: to agents.
         register: whose container is whose.
-        nodes: what is known of agents, by node.
         briefing: tells nodes whose workers they have.
         seconds: of moves.
-        epoch: of this core.
     """
 
     def __init__(
         self,
-        agents: Agents,
+        commands: Commands,
         register: Register,
-        nodes: Mapping[str, NodeSide],
         briefing: Briefing,
         seconds: SecondContainers,
-        *,
-        epoch: int,
     ) -> None:
-        self._agents = agents
+        self._commands = commands
+        self._nodes = commands.nodes
         self._register = register
-        self._nodes = nodes
         self._briefing = briefing
         self._seconds = seconds
-        self._epoch = epoch
         self._carries: dict[int, Carry] = {}
         self._failed: list[MoveFailed] = []
         self._arrived: list[Carry] = []
@@ -122,20 +115,21 @@ class Carrying:
         """Let the new containers warm up; answers come from `answered` and `due`."""
         found = self._register.find(effect.job_id)
         arriving = list(self._seconds.arrivals(effect.move_id))
-        problem = (
-            "it has left" if found is None or not arriving else self._obstacle(found[1], arriving)
-        )
-        if found is None or problem:
-            self._fail(effect.move_id, effect.job_id, now_s, "NO_AGENT", problem)
+        if found is None or not arriving:
+            self._fail(effect.move_id, effect.job_id, now_s, "NO_AGENT", "it has left")
             return
         app, gang = found
+        obstacle = self._obstacle(gang, arriving)
+        if obstacle:
+            self._fail(effect.move_id, effect.job_id, now_s, "NO_AGENT", obstacle)
+            return
         there = Gang(gang.job_id, arriving, now_s)
         plain = start_order(
             NO_SWITCH, Run(gang.job_id, effect.bindings), there, self._register.node_of
         )
         placed = on_devices(plain, self._nodes)
-        folder = self._nodes[arriving[0].node].hello.ram_dir
-        folder = f"{folder}/{gang.job_id}-{self._epoch}-{effect.move_id}"
+        ram_dir = self._nodes[arriving[0].node].hello.ram_dir
+        folder = f"{ram_dir}/{gang.job_id}-{self._commands.epoch}-{effect.move_id}"
         leaving = [replace(member) for member in gang.members]  # the register's own will change
         carry = Carry(effect.move_id, gang.job_id, leaving, arriving, placed, folder)
         self._carries[effect.move_id] = carry
@@ -144,16 +138,15 @@ class Carrying:
         for rank, (old, new) in enumerate(zip(gang.members, arriving, strict=True)):
             expected = expected_of(app, there, rank)
             self._briefing.expect_coming(new.node, expected)
-            message_id = self._nodes[new.node].next_id()
-            command = a.PrepareMove(
-                self._epoch,
-                message_id,
+            message_id = self._commands.tell(
+                new.node,
+                a.PrepareMove,
                 effect.move_id,
                 expected,
                 gpus.get(new.container, ()),
                 old.container,
             )
-            self._send(carry, new.node, message_id, new.container, command)
+            carry.waiting[new.node, message_id] = new.container
 
     def _obstacle(self, gang: Gang, arriving: Sequence[Member]) -> str:
         """Why agents cannot carry a gang over; empty where they can."""
@@ -170,12 +163,6 @@ class Carrying:
     def _begin(self, carry: Carry, stage: Stage, now_s: float) -> None:
         carry.stage, carry.due_s = stage, now_s + _LIMITS_S[stage]
         carry.waiting.clear()
-
-    def _send(
-        self, carry: Carry, node: str, message_id: int, container: str, command: a.Command
-    ) -> None:
-        carry.waiting[node, message_id] = container
-        self._agents.send(node, command)
 
     def close(self, effect: CloseMove) -> None:
         """The move is over: both sides are told."""
@@ -195,10 +182,8 @@ class Carrying:
             return
         for (where, container), (move_id, is_done) in self._ending.items():
             if where == node:
-                message_id = side.next_id()
+                message_id = self._commands.tell(node, a.EndMove, move_id, container, is_done)
                 self._told[node, message_id] = container
-                command = a.EndMove(self._epoch, message_id, move_id, container, is_done)
-                self._agents.send(node, command)
 
     # ------------------------------------------------------------------ answers
 
@@ -242,13 +227,14 @@ class Carrying:
         self._begin(carry, Stage.SAVING if is_warm else Stage.RESTORING, now_s)
         kind = a.SaveState if is_warm else a.RestoreState
         for member in carry.leaving if is_warm else carry.arriving:
-            side = self._nodes[member.node]
-            message_id = side.next_id()
-            command = kind(self._epoch, message_id, carry.move_id, member.container, carry.folder)
-            self._send(carry, member.node, message_id, member.container, command)
+            message_id = self._commands.tell(
+                member.node, kind, carry.move_id, member.container, carry.folder
+            )
+            carry.waiting[member.node, message_id] = member.container
 
     def repeat(self, node: str, now_s: float) -> None:
         """An agent is there anew: what it was told of moves before may be lost."""
+        self._told = {key: worker for key, worker in self._told.items() if key[0] != node}
         self._tell_ends(node)
         for carry in self._carries.values():
             if node in carry.nodes:

@@ -7,7 +7,7 @@ back, so a start is told only once the stops are whole that it depends on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -17,10 +17,9 @@ from gandiva_core.messages.events import Event, GangBroken, ResidentsSwitched, S
 from gandiva_core.model.units import JobId
 from yarn_plugin.agents.amends import AMENDS, Amends
 from yarn_plugin.agents.briefing import Briefing
+from yarn_plugin.agents.commands import Commands
 from yarn_plugin.agents.lessons import Lessons, forget
-from yarn_plugin.agents.nodes import NodeSide
 from yarn_plugin.agents.orders import JobOrder, devices_of, on_devices, start_order, stop_order
-from yarn_plugin.agents.server import Agents
 from yarn_plugin.bridge.register import Register
 
 PAUSE_S, PAUSE_S_MAX = 0.5, 8.0
@@ -34,30 +33,20 @@ class Switches:
     """Carries out orders through agents.
 
     Args:
-        agents: where messages go to.
+        commands: to agents.
         register: whose container is whose.
-        nodes: what is known of agents, by node.
         lessons: told of jobs that do not stop.
         briefing: tells nodes whose workers they have before they are told to run them.
-        epoch: of this core.
     """
 
     def __init__(
-        self,
-        agents: Agents,
-        register: Register,
-        nodes: Mapping[str, NodeSide],
-        lessons: Lessons,
-        briefing: Briefing,
-        *,
-        epoch: int,
+        self, commands: Commands, register: Register, lessons: Lessons, briefing: Briefing
     ) -> None:
-        self._agents = agents
+        self._commands = commands
+        self._nodes = commands.nodes
         self._register = register
-        self._nodes = nodes
         self._lessons = lessons
         self._briefing = briefing
-        self._epoch = epoch
         self._orders: dict[JobId, JobOrder] = {}
         #: The last stop that was to free a device: one entry a device, looked at where the stop is on its way still.
         self._leaving: dict[tuple[str, int], JobOrder] = {}
@@ -141,9 +130,7 @@ class Switches:
                     run.setdefault(node, []).extend(mine)
         for node in dict.fromkeys([*suspend, *run]):
             stops, starts = tuple(suspend.get(node, ())), tuple(run.get(node, ()))
-            message_id = self._nodes[node].next_id()
-            command = a.SwitchWorkers(self._epoch, message_id, switch_id, stops, starts)
-            self._agents.send(node, command)
+            self._commands.tell(node, a.SwitchWorkers, switch_id, stops, starts)
             self._briefing.tell_table(node, self._placed)
 
     def _settle(self, order: JobOrder) -> None:

@@ -16,6 +16,7 @@ from gandiva_core.runtime.ports import WorldStep
 from yarn_plugin.agents.attendance import Attendance
 from yarn_plugin.agents.briefing import Briefing
 from yarn_plugin.agents.carrying import Carrying, SecondContainers
+from yarn_plugin.agents.commands import Commands
 from yarn_plugin.agents.lessons import Lessons
 from yarn_plugin.agents.nodes import NodeSide
 from yarn_plugin.agents.server import Agents
@@ -53,14 +54,10 @@ class AgentWorld:
         self.attendance = Attendance(register)
         nodes = self.attendance.nodes
         self._lessons = Lessons(register, nodes)
-        self._briefing = Briefing(
-            agents, register, nodes, self._lessons, quantum_s=quantum_s, epoch=epoch
-        )
-        self._switches = Switches(
-            agents, register, nodes, self._lessons, self._briefing, epoch=epoch
-        )
-
-        self._carrying = Carrying(agents, register, nodes, self._briefing, seconds, epoch=epoch)
+        commands = Commands(agents, nodes, epoch)
+        self._briefing = Briefing(commands, register, self._lessons, quantum_s)
+        self._switches = Switches(commands, register, self._lessons, self._briefing)
+        self._carrying = Carrying(commands, register, self._briefing, seconds)
         self.reshaped = self._switches.reshaped
 
     # ------------------------------------------------------------------ the port

@@ -8,12 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import msgspec
 
 from gandiva_core.messages.events import Event, QueuesConfigured, ServerJoined, ServerLost
-from gandiva_core.model.cluster import QueueLimit, Server
+from gandiva_core.model.cluster import MECHANISMS, QueueLimit, Server
 from gandiva_core.model.units import QueueName, ServerId
 from yarn_plugin.bridge.scope import FULL, OBSERVE, Scope
 from yarn_plugin.bridge.wire import Adoption, HeightOrder, Limit
-
-MECHANISMS = ("slicing", "packing", "migration", "growshrink")
 
 
 class ServerRules:

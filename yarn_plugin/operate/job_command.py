@@ -173,8 +173,11 @@ def resize(
     (job,) = _jobs(place.ask(ResizeJob(name, gpus)))
     while job.is_resizing:
         time.sleep(_LOOK_S)
-        seen = _jobs(place.ask(ShowJobs(job.job_id)))
-        job = next(each for each in seen if each.job_id == job.job_id)
+        seen = {each.job_id: each for each in _jobs(place.ask(ShowJobs(job.job_id)))}
+        if job.job_id not in seen:  # an id of an application stands for all of its jobs
+            complain(f"error: {job.job_id}: it has ended")
+            raise typer.Exit(ExitCode.REFUSED)
+        job = seen[job.job_id]
     if job.resizing:
         complain(f"error: {job.job_id}: {job.resizing}")
         raise typer.Exit(ExitCode.REFUSED)

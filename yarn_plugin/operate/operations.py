@@ -131,7 +131,7 @@ class Operations:
         return o.Nodes(tuple(map(self._node, self._view.servers))), ()
 
     def _show(self, caller: Caller, name: str) -> o.OperationReply:
-        jobs = [job for job in self._named(name) if caller.may(job.spec.user)]
+        jobs = self._named(caller, name)
         if name and not jobs:
             return _unknown(name)
         return o.Jobs(tuple(map(self._job, jobs)))
@@ -139,8 +139,7 @@ class Operations:
     def _order(
         self, caller: Caller, name: str, now_s: float, kind: Callable[[float, JobId, str], Event]
     ) -> tuple[o.OperationReply, Sequence[Event]]:
-        # Who may not see a job is not told that it is there.
-        jobs = [job for job in self._named(name) if caller.may(job.spec.user)]
+        jobs = self._named(caller, name)
         if not name or not jobs:
             return _unknown(name), ()
         if kind is JobHeld:
@@ -148,14 +147,13 @@ class Operations:
                 why = self._view.why_kept(job.spec.job_id)
                 if why is not None:
                     return o.Refused("UNABLE", f"{job.spec.job_id} is not suspended: {why}"), ()
-        by = caller.user or "an administrator"
-        events = [kind(now_s, job.spec.job_id, by) for job in jobs]
+        events = [kind(now_s, job.spec.job_id, _who(caller)) for job in jobs]
         return o.Jobs(tuple(map(self._job, jobs))), events
 
     def _migrate(
         self, caller: Caller, name: str, node: str, now_s: float
     ) -> tuple[o.OperationReply, Sequence[Event]]:
-        jobs = [job for job in self._named(name) if caller.may(job.spec.user)]
+        jobs = self._named(caller, name)
         if not name or not jobs:
             return _unknown(name), ()
         if node and ServerId(node) not in self._view.servers:
@@ -164,20 +162,14 @@ class Operations:
             why = self._view.why_fixed(job.spec.job_id)
             if why is not None:
                 return o.Refused("UNABLE", f"{job.spec.job_id} is not moved: {why}"), ()
-        by = caller.user or "an administrator"
-        events = [
-            MoveAsked(
-                now_s,
-                job.spec.job_id,
-                (ServerId(node),) * len(job.spec.workers) if node else (),
-                by,
-            )
-            for job in jobs
-        ]
+        events = []
+        for job in jobs:
+            servers = (ServerId(node),) * len(job.spec.workers) if node else ()
+            events.append(MoveAsked(now_s, job.spec.job_id, servers, _who(caller)))
         return o.Jobs(tuple(map(self._job, jobs))), events
 
     def _resize(self, caller: Caller, name: str, gpus: int, now_s: float) -> o.OperationReply:
-        jobs = [job for job in self._named(name) if caller.may(job.spec.user)]
+        jobs = self._named(caller, name)
         if not name or not jobs:
             return _unknown(name)
         # Workers that are added are a job of the same application, for a while.
@@ -229,10 +221,13 @@ class Operations:
 
     # ------------------------------------------------------------------ lines
 
-    def _named(self, name: str) -> Iterator[JobView]:
-        for job_id, job in self._view.jobs.items():
-            if name in ("", job_id, self._register.app_of.get(job_id)):
-                yield job
+    def _named(self, caller: Caller, name: str) -> list[JobView]:
+        """Jobs of that name; who may not see one is not told that it is there."""
+        return [
+            job
+            for job_id, job in self._view.jobs.items()
+            if name in ("", job_id, self._register.app_of.get(job_id)) and caller.may(job.spec.user)
+        ]
 
     def _job(self, job: JobView) -> o.JobLine:
         spec = job.spec
@@ -278,6 +273,10 @@ class Operations:
             can_suspend=server.server.can_suspend,
             is_draining=server.server.is_draining,
         )
+
+
+def _who(caller: Caller) -> str:
+    return caller.user or "an administrator"
 
 
 def _unknown(name: str) -> o.Refused:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -105,6 +106,8 @@ def test_what_cannot_be_loaded_leaves_the_source_running(tmp_path: Path) -> None
                 with pytest.raises(Refused, match=f"NO_SPACE: no space on {small}"):
                     source.agent.command("save", folder=str(small), limit_s=20)
                 assert not list(small.rglob("generation*"))
+            refuses_what_is_anothers(source, "save", tmp_path / "anothers", limit_s=20)
+            refuses_what_is_anothers(destination, "restore", tmp_path / "anothers", **GRANT)
             source.agent.command("save", folder=str(folder), limit_s=20)
             with pytest.raises(Refused, match="UNSAFE"):
                 destination.agent.command("restore", folder=str(folder), **GRANT)
@@ -123,6 +126,15 @@ def test_what_cannot_be_loaded_leaves_the_source_running(tmp_path: Path) -> None
             subprocess.run(["umount", str(small)], check=True)
     steps = [int(line.split()[0]) for line in out.with_suffix(".0").read_text().splitlines()]
     assert steps == list(range(len(steps)))  # of the source alone, one after the other
+
+
+def refuses_what_is_anothers(job: Job, order: str, folder: Path, **fields: Any) -> None:
+    """Names of folders can be foreseen: whoever was there first neither reads the state nor puts one in its place."""
+    if os.geteuid() == 0:  # nobody else can make such a folder
+        folder.mkdir(exist_ok=True)
+        os.chown(folder, 54321, -1)
+        with pytest.raises(Refused, match=f"FOLDER: {folder} belongs to user 54321"):
+            job.agent.command(order, folder=str(folder), **fields)
 
 
 @pytest.mark.slow  # three gangs of two

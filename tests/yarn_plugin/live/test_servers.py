@@ -13,10 +13,10 @@ from gandiva_core.messages.events import (
     ServerJoined,
     ServerLost,
 )
-from gandiva_core.model.cluster import QueueLimit, Server
+from gandiva_core.model.cluster import MECHANISMS, QueueLimit, Server
 from gandiva_core.model.units import JobId, ServerId
 from yarn_plugin.bridge.wire import Adoption, Limit
-from yarn_plugin.live.servers import MECHANISMS, ServerRules
+from yarn_plugin.live.servers import ServerRules
 
 
 def joined(name: str, gpus: int = 4, partition: str = "") -> ServerJoined:
