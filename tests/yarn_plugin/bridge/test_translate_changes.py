@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gandiva_core.messages.events import JobKilled, JobSubmitted
+from gandiva_core.messages.events import JobKilled, JobSubmitted, ServerJoined
 from gandiva_core.model.units import JobId
 from tests.yarn_plugin.bridge.applications import APP, ATTEMPT, GPU, Cluster, ask
 from yarn_plugin.bridge import wire
@@ -44,3 +44,13 @@ def test_a_table_without_a_priority_changes_none() -> None:
     cluster.add_app("gandiva.gang=2")
     cluster.tell(asks(2, 3))
     assert cluster.tell(asks(2, None)) == []
+
+
+def test_a_node_that_is_decommissioned_is_a_server_to_be_emptied() -> None:
+    cluster = Cluster()
+    sizes = {"memory_mib": 65536, "vcores": 64, "gpus": 8, "rack": "/r"}
+    for state, is_draining in (("DECOMMISSIONING", True), ("RUNNING", False)):
+        update = wire.NodeUpdated(node="n1:1", state=state, **sizes)  # type: ignore[arg-type]
+        (event,) = cluster.tell(update)
+        assert isinstance(event, ServerJoined)
+        assert event.server.is_draining is is_draining

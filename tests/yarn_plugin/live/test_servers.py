@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import msgspec
 import pytest
 
 from gandiva_core.messages.events import (
@@ -155,3 +156,16 @@ def test_devices_that_are_lost_are_not_the_servers_however_often_it_is_looked_at
     assert gpus(rules.review([ServerId("s1")], 1.0)) == [3]
     assert gpus(rules.review([ServerId("s1")], 1.0)) == []
     assert gpus(rules.complete([joined("s1")])) == [3]
+
+
+def test_a_server_that_yarn_decommissions_is_emptied_whatever_people_say() -> None:
+    """DESIGN §5; only YARN opens it again."""
+    rules = ServerRules(can_suspend=lambda _: True)
+    leaving = msgspec.structs.replace(joined("s1").server, is_draining=True)
+    (event,) = rules.complete([ServerJoined(1.0, leaving)])
+    assert isinstance(event, ServerJoined)
+    assert event.server.is_draining
+    assert list(rules.drain(ServerId("s1"), 2.0, is_draining=False)) == []
+    (event,) = rules.complete([joined("s1")])
+    assert isinstance(event, ServerJoined)
+    assert not event.server.is_draining
