@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import msgspec
 import pytest
 
-from gandiva_core.messages.codec import encode
 from gandiva_core.messages.effects import ReleaseGang, StartTimer
 from gandiva_core.messages.events import (
     GangBroken,
@@ -365,7 +365,7 @@ def test_same_seed_same_bytes_and_late_suspends_are_drawn_from_it() -> None:
         options = WorldOptions(late_ratio=0.2, late_s=3.0)
         played = rotation(JobWorld(jobs, cluster, seed, options), jobs, cluster).play()
         assert len(played.finished) == 40
-        return b"".join(encode(event) for event in played.switched)
+        return b"".join(msgspec.json.encode(event) for event in played.switched)
 
     assert told(1) == told(1)
     assert told(1) != told(2)
